@@ -1,0 +1,37 @@
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: help install test lint format demo bench-wrappers clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $(INSTALLED)
+
+install: $(INSTALLED)  ## create .venv with the tested versions of everything
+
+test: lint  ## everything a change must pass: lint, types, tests
+	$(BIN)/python -m pytest --numprocesses 2
+
+lint: $(INSTALLED)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)  ## let ruff format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: $(INSTALLED)  ## delay a robot's reward, print and draw what an agent is told
+	$(BIN)/python examples/late_reward.py --out demo
+
+bench-wrappers: $(INSTALLED)  ## what the wrappers cost per environment step
+	$(BIN)/python benchmarks/wrapper_overhead.py
+
+clean:  ## remove the virtual environment and caches
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

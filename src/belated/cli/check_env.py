@@ -1,0 +1,55 @@
+"""``belated check-env``: is an environment ready for a learner of late rewards?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+
+from belated.envs.check import check_delayed_env
+from belated.envs.tasks import make, make_plain
+
+
+def check_env(
+    env_ids: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ID [ID ...]")],
+    /,
+    interval: str | None = None,
+    reward: str | None = None,
+    overlap: int | None = None,
+    steps: int = 2_000,
+    seed: int = 0,
+) -> int:
+    """Run environments with random actions and say what a learner would trip over.
+
+    The exit code is 1 if anything is wrong.
+
+    Args:
+        env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
+        interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform),
+            or 5=0.2,10=0.8.
+        reward: The interval reward: sum, max, square, weighted:w0,w1,... or
+            package.module:function.
+        overlap: How many steps before its first one an interval's reward depends on.
+        steps: How many steps to run each environment.
+        seed: Seeds environments and actions.
+    """
+    if not env_ids:
+        raise ValueError("Which environment? For example: belated check-env belated/PointReach-v0")
+    console = Console(highlight=False, soft_wrap=True)
+    healthy = True
+    for env_id in env_ids:
+        if interval is None and reward is None and overlap is None:
+            env = make_plain(env_id)
+        else:
+            env = make(env_id, interval=interval, reward=reward, overlap=overlap)
+        report = check_delayed_env(env, steps=steps, seed=seed)
+        env.close()
+        healthy &= report.ok
+        mark = "[green]✓[/green]" if report.ok else "[red]✗[/red]"
+        first, *others = str(report).splitlines()
+        console.print(f"{mark} {escape(env_id)}: {escape(first)}")
+        for line in others:
+            console.print(f"  - {escape(line)}")
+    return 0 if healthy else 1

@@ -1,0 +1,202 @@
+"""Turn an environment with a reward at every step into one whose reward comes late."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, SupportsFloat
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.wrappers import TimeLimit
+
+from belated.envs.interval_phase import IntervalPhase
+from belated.envs.intervals import AnyEnv, IntervalCounter, IntervalSpec, refuse_delayed
+from belated.envs.lengths import LengthLike, parse_length
+from belated.envs.rewards import FunctionReward, RewardLike, Window, parse_reward
+
+_LENGTHS_STREAM = 0x1A7E
+"""Sets the stream of interval lengths apart from any other that is derived from the same seed."""
+
+
+class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Hides per-step rewards and reveals one reward at the end of each signal interval.
+
+    On every step ``info["interval"]`` describes the interval (see `belated.IntervalInfo`) and
+    ``info["dense_reward"]`` is the hidden per-step reward, for evaluation only. An episode's end
+    closes the interval it falls into and reveals its reward for the steps it has.
+
+    Interval lengths are drawn from a generator of the wrapper's own, derived from the reset seed:
+    ``reset(seed=...)`` fixes them, and the inner environment's trajectory is what it would be
+    without the wrapper.
+
+    Wrap it outside ``TimeLimit`` (``gym.make`` puts that innermost, so wrapping what it returns is
+    right): a time limit outside would end episodes without the wrapper seeing it, and the last
+    interval's reward would be lost.
+
+    Args:
+        env: the environment to delay.
+        interval: the distribution of lengths: ``20``, ``"15:20"``, ``"5=0.2,10=0.8"``, or an
+            `IntervalLength`.
+        reward: the reward of an interval: ``"sum"``, ``"max"``, ``"square"``, an
+            `IntervalReward`, or a function of (observations, actions, rewards).
+        overlap: c, how many steps before its first one an interval's reward depends on.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> env = DelayReward(gym.make("Pendulum-v1"), interval=3)
+        >>> _ = env.reset(seed=0)
+        >>> steps = [env.step(env.action_space.sample()) for _ in range(6)]
+        >>> [reward != 0 for _, reward, *_ in steps]
+        [False, False, True, False, False, True]
+        >>> steps[2][-1]["interval"]
+        {'end': True, 'step': 2, 'index': 0, 'length': 3, 'revealed': True}
+    """
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        interval: LengthLike,
+        reward: RewardLike = "sum",
+        overlap: int = 0,
+    ) -> None:
+        self._lengths = parse_length(interval)
+        self._reward = parse_reward(reward)
+        RecordConstructorArgs.__init__(
+            self,
+            interval=str(self._lengths),
+            # Text wherever there is one, so that the spec can be written as JSON.
+            reward=reward if _is_unnamed_function(self._reward) else str(self._reward),
+            overlap=overlap,
+        )
+        gym.Wrapper.__init__(self, env)
+        refuse_delayed(env, "DelayReward")
+        self.interval_spec = IntervalSpec(self._lengths.max_length, overlap)
+        self._reward.check(self.interval_spec.max_length, self.interval_spec.overlap)
+        if self._reward.needs_steps:
+            _require_array_observations(env)
+        self._time_limited = any(isinstance(layer, TimeLimit) for layer in layers(env))
+        self._warn_if_time_limit_was_dropped()
+
+        self._counter = IntervalCounter()
+        self._window = Window(self.interval_spec.overlap)
+        self._generator: np.random.Generator | None = None
+        self._length = 0
+        self._observation: Any = None
+        self._episode_open = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset the inner environment and start its first interval."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        if seed is not None or self._generator is None:
+            entropy = None if seed is None else [_LENGTHS_STREAM, seed]
+            self._generator = np.random.default_rng(entropy)
+        self._warn_if_an_interval_was_abandoned()
+        self._counter.reset()
+        self._window.start_episode()
+        self._length = self._lengths.sample(self._generator)
+        self._observation = observation
+        self._episode_open = True
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Step the inner environment; reveal the interval's reward if this is its last step."""
+        if self._generator is None:
+            raise gym.error.ResetNeeded("Call reset() before the first step().")
+        if self._reward.needs_steps:
+            self._window.add_step(self._observation, action)
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._observation = observation
+        dense_reward = float(reward)
+        if not math.isfinite(dense_reward):
+            raise ValueError(
+                f"{self.env} returned a reward of {dense_reward}; per-step rewards must be "
+                "finite. Look for a division by zero or an overflow in its reward."
+            )
+        self._window.add_reward(dense_reward)
+
+        self._episode_open = not (terminated or truncated)
+        end = self._counter.step + 1 == self._length or not self._episode_open
+        info["interval"] = self._counter.count(end=end, revealed=end)
+        info["dense_reward"] = dense_reward
+        if not end:
+            return observation, 0.0, terminated, truncated, info
+        revealed = self._interval_reward()
+        self._window.start_interval()
+        self._length = self._lengths.sample(self._generator)
+        return observation, revealed, terminated, truncated, info
+
+    def _interval_reward(self) -> float:
+        value = self._reward(self._window)
+        if not math.isfinite(value):
+            raise ValueError(
+                f"The interval reward {self._reward} returned {value} for an interval of "
+                f"{self._window.length} steps; it must be finite for every interval, "
+                "one-step ones included."
+            )
+        return value
+
+    def _warn_if_time_limit_was_dropped(self) -> None:
+        spec = self.env.spec
+        registered = None if spec is None else gym.registry.get(spec.id)
+        if registered is not None and registered.max_episode_steps and not self._time_limited:
+            gym.logger.warn(
+                f"{registered.id} has a time limit of {registered.max_episode_steps} steps, but "
+                "no TimeLimit is inside DelayReward. DelayReward must wrap outside TimeLimit, or "
+                "the reward of each episode's last interval is lost."
+            )
+
+    def _warn_if_an_interval_was_abandoned(self) -> None:
+        # Without a time limit inside, an episode cut in mid-interval was most likely cut by a
+        # TimeLimit outside.
+        if self._episode_open and self._counter.step > 0 and not self._time_limited:
+            gym.logger.warn(
+                f"reset() came {self._counter.step} steps into an interval, whose reward was "
+                "never revealed. If a TimeLimit wraps DelayReward, swap them: DelayReward must "
+                "wrap outside TimeLimit."
+            )
+
+
+def delay(
+    env: AnyEnv,
+    interval: LengthLike,
+    reward: RewardLike = "sum",
+    overlap: int = 0,
+) -> AnyEnv:
+    """Delay an environment's reward and append the phase to its observation.
+
+    The arguments are those of `DelayReward`.
+
+    Example:
+        >>> import belated, gymnasium as gym
+        >>> env = belated.delay(gym.make("Pendulum-v1"), interval="15:20", reward="sum")
+        >>> env.get_wrapper_attr("interval_spec")
+        IntervalSpec(max_length=20, overlap=0)
+        >>> env.observation_space.shape  # Pendulum's three numbers and the phase
+        (4,)
+    """
+    return IntervalPhase(DelayReward(env, interval, reward, overlap))
+
+
+def layers(env: AnyEnv) -> Iterator[AnyEnv]:
+    """Yield an environment's wrappers from the outermost to the environment itself."""
+    yield env
+    while isinstance(env, gym.Wrapper):
+        env = env.env
+        yield env
+
+
+def _is_unnamed_function(reward: Any) -> bool:
+    return isinstance(reward, FunctionReward) and not reward.name
+
+
+def _require_array_observations(env: AnyEnv) -> None:
+    if env.observation_space.shape is None:
+        raise ValueError(
+            "A reward function of your own gets observations as one array, but they are "
+            f"{env.observation_space} here. Wrap the environment in "
+            "gymnasium.wrappers.FlattenObservation first."
+        )

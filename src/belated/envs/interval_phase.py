@@ -1,0 +1,71 @@
+"""Tell the agent where in the interval it is."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsFloat
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.utils import RecordConstructorArgs
+
+from belated.envs.intervals import AnyEnv, find_interval_spec
+
+
+class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Appends the phase (t − t_i)/n_max to a flat observation, as float32.
+
+    Policies of the class Π_s see it next to the state. It is 0 at reset and in the observation
+    that follows an interval's end, so it is always in [0, 1).
+
+    Args:
+        env: an environment with intervals (`DelayReward`, `MarkIntervals`, or one that declares
+            ``interval_spec`` and sets ``info["interval"]`` itself) and a one-dimensional ``Box``
+            observation.
+    """
+
+    def __init__(self, env: AnyEnv) -> None:
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+        spec = find_interval_spec(env)
+        if spec is None:
+            raise ValueError(
+                f"{env} declares no interval_spec, so it has no phase. Use belated.delay(env, ...) "
+                "for an environment with a reward at every step, belated.mark(env, ...) for one "
+                "whose reward is late already."
+            )
+        space = env.observation_space
+        if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
+            raise ValueError(
+                f"The phase can only be appended to a flat Box observation, not to {space}. Wrap "
+                "the environment in gymnasium.wrappers.FlattenObservation first."
+            )
+        with np.errstate(over="ignore"):  # bounds beyond float32 become infinite, rightly
+            self.observation_space = gym.spaces.Box(
+                np.append(space.low, 0).astype(np.float32),
+                np.append(space.high, 1).astype(np.float32),
+            )
+        self._size = space.shape[0] + 1
+        self._max_length = spec.max_length
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
+        """Reset the inner environment; the phase is 0."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._append(observation, 0.0), info
+
+    def step(
+        self, action: Any
+    ) -> tuple[npt.NDArray[np.float32], SupportsFloat, bool, bool, dict[str, Any]]:
+        """Step the inner environment and append the phase of the *next* step."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        interval = info["interval"]
+        phase = 0.0 if interval["end"] else (interval["step"] + 1) / self._max_length
+        return self._append(observation, phase), reward, terminated, truncated, info
+
+    def _append(self, observation: Any, phase: float) -> npt.NDArray[np.float32]:
+        result = np.empty(self._size, np.float32)
+        result[:-1] = observation
+        result[-1] = phase
+        return result

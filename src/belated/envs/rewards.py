@@ -1,0 +1,257 @@
+"""What an interval is worth: the interval rewards r(τ) of the paper.
+
+Every reward is a function of a `Window`: the steps τ_{t_i−c : t_i+n_i}, that is the interval's n_i
+steps and the c before them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from belated.envs.named_function import import_function
+
+
+class Window:
+    """The steps that an interval's reward may depend on, collected as they happen.
+
+    Each list has one entry for each step from t_i − c on; entries before the episode's start are
+    zeros with ``mask`` False.
+    """
+
+    def __init__(self, overlap: int) -> None:
+        self.overlap = overlap
+        self.rewards: list[float] = []
+        self.mask: list[bool] = []
+        self.observations: list[npt.NDArray[Any]] = []
+        self.actions: list[npt.NDArray[Any]] = []
+
+    @property
+    def length(self) -> int:
+        """n_i so far: the steps after the overlap."""
+        return len(self.rewards) - self.overlap
+
+    def start_episode(self) -> None:
+        """Forget everything; nothing precedes the first interval."""
+        self.rewards = [0.0] * self.overlap
+        self.mask = [False] * self.overlap
+        self.observations = []
+        self.actions = []
+
+    def start_interval(self) -> None:
+        """Keep the last c steps: they precede the next interval."""
+        for steps in (self.rewards, self.mask, self.observations, self.actions):
+            del steps[: len(steps) - self.overlap]
+
+    def add_step(self, observation: Any, action: Any) -> None:
+        """Record a step's observation and action (copied: environments may reuse buffers)."""
+        observation, action = np.array(observation), np.array(action)
+        if not self.observations:
+            self.observations = [np.zeros_like(observation)] * self.overlap
+            self.actions = [np.zeros_like(action)] * self.overlap
+        self.observations.append(observation)
+        self.actions.append(action)
+
+    def add_reward(self, reward: float) -> None:
+        """Record a step's reward."""
+        self.rewards.append(reward)
+        self.mask.append(True)
+
+
+class IntervalReward(ABC):
+    """The reward of a whole interval.
+
+    ``str()`` of the named rewards is the text that `parse_reward` turns back into them.
+    """
+
+    needs_steps: ClassVar[bool] = False
+    """Whether the reward looks at observations and actions, not only at per-step rewards."""
+
+    @abstractmethod
+    def __call__(self, window: Window) -> float:
+        """Return r(τ) for a finished interval."""
+
+    def check(self, max_length: int, overlap: int) -> None:  # noqa: B027 (most have no limits)
+        """Raise ValueError if the reward is not defined for such intervals."""
+
+
+@dataclass(frozen=True)
+class Sum(IntervalReward):
+    """The per-step rewards of [t_i − c, t_i + n_i − c), added up: the paper's r_c."""
+
+    def __call__(self, window: Window) -> float:  # noqa: D102
+        return math.fsum(window.rewards[: window.length])
+
+    def __str__(self) -> str:
+        return "sum"
+
+
+class _WithoutOverlap(IntervalReward):
+    def check(self, max_length: int, overlap: int) -> None:
+        if overlap > 0:
+            raise ValueError(
+                f"The {self} reward is not defined for overlapping intervals; use overlap=0, "
+                "or say what you mean with a function of your own."
+            )
+
+
+@dataclass(frozen=True)
+class Max(_WithoutOverlap):
+    """Ten times the largest per-step reward."""
+
+    def __call__(self, window: Window) -> float:  # noqa: D102
+        return 10.0 * max(window.rewards)
+
+    def __str__(self) -> str:
+        return "max"
+
+
+@dataclass(frozen=True)
+class Square(_WithoutOverlap):
+    """Four times the mean per-step reward m, or 4·sign(m)·m² where |m| ≥ 1."""
+
+    def __call__(self, window: Window) -> float:  # noqa: D102
+        mean = math.fsum(window.rewards) / window.length
+        return 4.0 * mean * max(1.0, abs(mean))
+
+    def __str__(self) -> str:
+        return "square"
+
+
+@dataclass(frozen=True)
+class WeightedSum(IntervalReward):
+    """Σ w_k · r_k over the window, where k = j − t_i + c counts from the overlap's first step.
+
+    Args:
+        weights: c + n_max numbers; shorter intervals use the first ones.
+    """
+
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        weights = tuple(float(weight) for weight in self.weights)
+        if not weights or not all(map(math.isfinite, weights)):
+            raise ValueError(f"WeightedSum needs finite weights, got {weights}.")
+        object.__setattr__(self, "weights", weights)
+
+    def __call__(self, window: Window) -> float:  # noqa: D102
+        # An interval may be shorter than n_max: its last weights are not used.
+        pairs = zip(self.weights, window.rewards, strict=False)
+        return math.fsum(weight * reward for weight, reward in pairs)
+
+    def check(self, max_length: int, overlap: int) -> None:  # noqa: D102
+        if len(self.weights) != overlap + max_length:
+            raise ValueError(
+                f"WeightedSum has {len(self.weights)} weights; intervals of up to {max_length} "
+                f"steps with an overlap of {overlap} need {overlap + max_length}."
+            )
+
+    def __str__(self) -> str:
+        return "weighted:" + ",".join(map(repr, self.weights))
+
+
+@dataclass(frozen=True)
+class FunctionReward(IntervalReward):
+    """A user's function of the window.
+
+    Args:
+        function: called as ``function(observations, actions, rewards)`` with arrays whose first
+            axis is the window's c + n_i steps; if it has a parameter ``mask`` it also gets
+            ``mask=``, which is False for steps before the episode's start. Where c > 0 it must.
+        name: ``"package.module:function"`` if it was given so.
+    """
+
+    function: Callable[..., float]
+    name: str = ""
+    takes_mask: bool = field(init=False, repr=False)
+
+    needs_steps: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        try:
+            signature = inspect.signature(self.function)
+            takes_mask = "mask" in signature.parameters
+            signature.bind(*range(3), **({"mask": None} if takes_mask else {}))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"The reward function {self} must take (observations, actions, rewards) "
+                "or (observations, actions, rewards, mask)."
+            ) from None
+        object.__setattr__(self, "takes_mask", takes_mask)
+
+    def __call__(self, window: Window) -> float:  # noqa: D102
+        value = self.function(
+            np.stack(window.observations),
+            np.stack(window.actions),
+            np.asarray(window.rewards),
+            **({"mask": np.asarray(window.mask)} if self.takes_mask else {}),
+        )
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"The reward function {self} must return a number, got {value!r}."
+            ) from None
+
+    def check(self, max_length: int, overlap: int) -> None:  # noqa: D102
+        if overlap > 0 and not self.takes_mask:
+            raise ValueError(
+                f"With an overlap of {overlap} the reward function {self} must also take the "
+                "mask: (observations, actions, rewards, mask). It tells the steps before the "
+                "episode's start from real ones."
+            )
+
+    def __str__(self) -> str:
+        return self.name or getattr(self.function, "__qualname__", repr(self.function))
+
+
+NAMED_REWARDS: dict[str, IntervalReward] = {"sum": Sum(), "max": Max(), "square": Square()}
+
+RewardLike = IntervalReward | str | Callable[..., float]
+
+
+def parse_reward(spec: RewardLike) -> IntervalReward:
+    """Turn what a person would write into an interval reward.
+
+    >>> parse_reward("sum")
+    Sum()
+    >>> parse_reward("weighted:1,0.5")
+    WeightedSum(weights=(1.0, 0.5))
+
+    Raises:
+        ValueError: if there is no such reward.
+    """
+    if isinstance(spec, IntervalReward):
+        return spec
+    if isinstance(spec, str):
+        return _parse_text(spec)
+    if callable(spec):
+        return FunctionReward(spec)
+    raise ValueError(f"Expected a reward's name or a function, got {spec!r}. {_WHAT_THERE_IS}")
+
+
+_WHAT_THERE_IS = (
+    f"There are {', '.join(NAMED_REWARDS)}, weighted:w0,w1,... and a function of your own, "
+    "as a callable or as package.module:function."
+)
+
+
+def _parse_text(text: str) -> IntervalReward:
+    if text in NAMED_REWARDS:
+        return NAMED_REWARDS[text]
+    head, colon, tail = text.partition(":")
+    if head == "weighted" and colon:
+        try:
+            return WeightedSum(tuple(float(weight) for weight in tail.split(",")))
+        except ValueError as error:
+            raise ValueError(f"Cannot read the weights in {text!r}: {error}.") from None
+    if not colon:
+        raise ValueError(f"There is no interval reward {text!r}. {_WHAT_THERE_IS}")
+    return FunctionReward(import_function(text, "the reward function"), name=text)

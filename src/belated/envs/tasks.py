@@ -1,0 +1,152 @@
+"""The paper's tasks by name, and the one function that makes environments."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import WrapperSpec
+
+from belated.envs.delay_reward import DelayReward, delay
+from belated.envs.interval_phase import IntervalPhase
+from belated.envs.intervals import AnyEnv, find_interval_spec
+from belated.envs.lengths import LengthLike
+from belated.envs.rewards import RewardLike
+
+POINT_REACH = "belated/PointReach-v0"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A Gymnasium environment whose reward is delayed in a given way.
+
+    Attributes:
+        base: the id of the environment with a reward at every step.
+        reward: the interval reward's name.
+        interval: the distribution of interval lengths, as text.
+        overlap: c.
+    """
+
+    base: str
+    reward: str
+    interval: str
+    overlap: int = 0
+
+    @property
+    def id(self) -> str:
+        """The id under which Gymnasium knows the task."""
+        name = self.base.rpartition("-")[0]
+        lengths = self.interval.replace(":", "to")
+        overlap = f"-c{self.overlap}" if self.overlap else ""
+        return f"belated/{name}-{self.reward}-n{lengths}{overlap}-v0"
+
+
+def _paper_tasks() -> dict[str, Task]:
+    variants = [("sum", 0), ("sum", 5), ("sum", 10), ("max", 0), ("square", 0)]
+    tasks = [
+        Task(f"{base}-v5", reward, interval, overlap)
+        for base in ("Hopper", "HalfCheetah", "Walker2d", "Ant", "Reacher")
+        for reward, overlap in variants
+        for interval in ("20", "15:20", "10:20")
+    ]
+    return {task.id: task for task in tasks}
+
+
+TASKS: dict[str, Task] = _paper_tasks()
+"""The paper's continuous-control tasks by id. Point Reach, late by itself, is the one beside."""
+
+
+def register_tasks() -> None:
+    """Make every task known to ``gym.make``."""
+    phase = IntervalPhase.wrapper_spec()
+    if POINT_REACH not in gym.registry:
+        gym.register(
+            POINT_REACH,
+            entry_point="belated.envs.point_reach:PointReachEnv",
+            additional_wrappers=(phase,),
+        )
+    for task_id, task in TASKS.items():
+        if task_id not in gym.registry:
+            _register(task_id, task, phase)
+
+
+def _register(task_id: str, task: Task, phase: WrapperSpec) -> None:
+    base = gym.spec(task.base)
+    delayed = DelayReward.wrapper_spec(
+        interval=task.interval, reward=task.reward, overlap=task.overlap
+    )
+    gym.register(
+        task_id,
+        entry_point=base.entry_point,
+        max_episode_steps=base.max_episode_steps,
+        kwargs=base.kwargs,
+        additional_wrappers=(delayed, phase),
+    )
+
+
+def make(
+    env_id: str,
+    *,
+    interval: LengthLike | None = None,
+    reward: RewardLike | None = None,
+    overlap: int | None = None,
+    **kwargs: Any,
+) -> AnyEnv:
+    """Make a delayed environment, for training or for evaluation.
+
+    Args:
+        env_id: a task of the paper, any other environment that declares its intervals, or an
+            environment with a reward at every step, which is then delayed by the arguments below.
+        interval: as for `belated.delay`; needed just where ``env_id`` is not delayed yet.
+        reward: as for `belated.delay`, ``"sum"`` by default.
+        overlap: as for `belated.delay`, 0 by default.
+        **kwargs: passed on to ``gym.make``, for example ``render_mode``.
+
+    Example:
+        >>> import belated
+        >>> task = belated.make("belated/Hopper-sum-n15to20-v0")
+        >>> own = belated.make("Hopper-v5", interval="15:20", reward="sum")
+        >>> task.get_wrapper_attr("interval_spec") == own.get_wrapper_attr("interval_spec")
+        True
+    """
+    env = make_plain(env_id, **kwargs)
+    how = {"interval": interval, "reward": reward, "overlap": overlap}
+    given = [name for name, value in how.items() if value is not None]
+    if find_interval_spec(env) is not None:
+        if given:
+            raise ValueError(
+                f"{env_id} has intervals of its own; leave out {', '.join(given)}, or name the "
+                "environment underneath."
+            )
+        return env
+    if interval is None:
+        raise ValueError(
+            f"{env_id} does not say how its reward is delayed. Give interval=20, interval='15:20' "
+            "or the like; if its reward is late already, mark its intervals with belated.mark."
+        )
+    return delay(env, interval, "sum" if reward is None else reward, overlap or 0)
+
+
+def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:
+    """Make an environment by its id as ``gym.make`` does, with an error that lists what there is.
+
+    Raises:
+        ValueError: if there is no such environment.
+    """
+    try:
+        return gym.make(env_id, **kwargs)
+    except gym.error.UnregisteredEnv as error:
+        known = sorted(gym.registry)
+        similar = difflib.get_close_matches(env_id, known, n=5, cutoff=0.5)
+        raise ValueError(
+            f"There is no environment {env_id!r}. "
+            + (f"Similar ones: {', '.join(similar)}. " if similar else "")
+            + f"The delayed tasks are {POINT_REACH} and belated/ENV-REWARD-LENGTHS-v0 with ENV one "
+            "of Hopper, HalfCheetah, Walker2d, Ant, Reacher; REWARD one of sum, max, square; "
+            "LENGTHS one of n20, n15to20, n10to20, for sum also with -c5 or -c10. "
+            "An environment of your own is named your_module:YourEnv-v0."
+        ) from error
+    except ModuleNotFoundError as error:
+        raise ValueError(f"Cannot make {env_id!r}: {error}.") from error

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_envs import ScriptedEnv, rollout
+
+import belated
+from belated import DelayReward, IntervalPhase
+
+
+@given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 12), st.integers(0, 2**31))
+def test_phase_counts_the_steps_since_the_last_interval_end(
+    episode: int, low: int, spread: int, seed: int
+) -> None:
+    env = belated.delay(ScriptedEnv([1.0] * episode), interval=(low, low + spread))
+    steps = rollout(env, seed=seed)
+    since_start = 0
+    for observation, *rest in steps:
+        if len(rest) > 1:
+            since_start = 0 if rest[-1]["interval"]["end"] else since_start + 1
+        assert observation.dtype == np.float32
+        assert observation in env.observation_space
+        assert observation[-1] == np.float32(since_start / (low + spread)) < 1
+
+
+def test_the_rest_of_the_observation_is_untouched() -> None:
+    plain = rollout(ScriptedEnv([1.0] * 10))
+    phased = rollout(belated.delay(ScriptedEnv([1.0] * 10), interval=4))
+    for a, b in zip(plain, phased, strict=True):
+        np.testing.assert_array_equal(a[0].astype(np.float32), b[0][:-1])
+
+
+def test_bounds_beyond_float32_become_infinite() -> None:
+    inner = ScriptedEnv([1.0])
+    inner.observation_space = gym.spaces.Box(-1e300, 1e300, (3,), np.float64)
+    space = belated.delay(inner, interval=2).observation_space
+    assert isinstance(space, gym.spaces.Box)
+    assert space.low.tolist() == [-np.inf] * 3 + [0]
+    assert space.high.tolist() == [np.inf] * 3 + [1]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        gym.spaces.Dict({"x": gym.spaces.Box(0, 1)}),
+        gym.spaces.Box(0, 255, (8, 8, 3), np.uint8),
+        gym.spaces.Discrete(4),
+    ],
+)
+def test_other_observations_are_refused_with_what_to_do(space: Any) -> None:
+    inner = ScriptedEnv([1.0])
+    inner.observation_space = space
+    with pytest.raises(ValueError, match="FlattenObservation"):
+        belated.delay(inner, interval=3)
+    with pytest.raises(ValueError, match="FlattenObservation"):
+        IntervalPhase(DelayReward(inner, 3))
+
+
+def test_an_environment_without_intervals_has_no_phase() -> None:
+    with pytest.raises(ValueError, match=r"belated\.delay"):
+        IntervalPhase(ScriptedEnv([1.0]))

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import TimeLimit
+from reward_functions import spread
+from scripted_envs import ScriptedEnv, rollout
+
+import belated
+from belated import TASKS, DelayReward, IntervalPhase, IntervalSpec
+from belated.envs.delay_reward import layers
+from belated.envs.tasks import POINT_REACH
+
+
+def assert_same_episode(first: gym.Env[Any, Any], second: gym.Env[Any, Any]) -> None:
+    for a, b in zip(rollout(first, seed=5)[:60], rollout(second, seed=5)[:60], strict=True):
+        np.testing.assert_array_equal(a[0], b[0])
+        assert a[1:4] == b[1:4]
+
+
+def test_the_papers_tasks_are_all_there() -> None:
+    assert len(TASKS) == 5 * (3 * 3 + 3 * 2)
+    assert "belated/HalfCheetah-sum-n20-v0" in TASKS
+    assert "belated/HalfCheetah-sum-n15to20-c5-v0" in TASKS
+    assert "belated/Reacher-square-n10to20-v0" in TASKS
+    assert all(task_id in gym.registry for task_id in (*TASKS, POINT_REACH))
+
+
+@pytest.mark.parametrize("task_id", TASKS)
+def test_a_task_is_its_environment_delayed_as_its_name_says(task_id: str) -> None:
+    task = TASKS[task_id]
+    env = gym.make(task_id)
+    base = gym.spec(task.base)
+    stack = [type(layer) for layer in layers(env)]
+    assert stack[:3] == [IntervalPhase, DelayReward, TimeLimit]
+    assert env.get_wrapper_attr("interval_spec") == IntervalSpec(20, task.overlap)
+    assert env.spec is not None
+    assert env.spec.max_episode_steps == base.max_episode_steps
+    own = belated.delay(gym.make(task.base), task.interval, task.reward, task.overlap)
+    env.reset(seed=1)
+    own.reset(seed=1)
+    for time in range(45):
+        action = np.full(env.action_space.shape or (), np.sin(time))
+        a, b = env.step(action), own.step(action)
+        np.testing.assert_array_equal(a[0], b[0])
+        assert a[1] == b[1]
+        if a[2] or a[3]:
+            break
+
+
+@pytest.mark.parametrize(
+    "task_id",
+    ["belated/Reacher-sum-n20-v0", "belated/Hopper-max-n15to20-v0", POINT_REACH],
+)
+def test_gymnasiums_checker_has_no_more_to_say_than_about_the_bare_environment(
+    task_id: str,
+) -> None:
+    def said(env: gym.Env[Any, Any]) -> set[str]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check_env(env, skip_render_check=True)
+        return {str(w.message) for w in caught if "different from the unwrapped" not in str(w)}
+
+    base = TASKS[task_id].base if task_id in TASKS else task_id
+    assert said(gym.make(task_id)) <= said(gym.make(base).unwrapped)
+
+
+@pytest.mark.parametrize(
+    "env_id", ["belated/Reacher-sum-n15to20-c5-v0", "belated/Hopper-square-n20-v0", POINT_REACH]
+)
+def test_the_spec_rebuilds_the_stack(env_id: str) -> None:
+    env = gym.make(env_id)
+    assert env.spec is not None
+    from_json = EnvSpec.from_json(env.spec.to_json())
+    for spec in (env.spec, from_json):
+        rebuilt = gym.make(spec)
+        assert [type(layer) for layer in layers(rebuilt)] == [type(layer) for layer in layers(env)]
+        assert rebuilt.get_wrapper_attr("interval_spec") == env.get_wrapper_attr("interval_spec")
+        assert_same_episode(env, rebuilt)
+
+
+@pytest.mark.parametrize(
+    ("reward", "overlap"),
+    [("weighted:1.0,0.5,0.25,0.0,1.0", 2), ("reward_functions:spread", 0), (spread, 0)],
+)
+def test_the_spec_of_an_environment_of_ones_own_records_every_argument(
+    reward: Any, overlap: int
+) -> None:
+    env = belated.delay(gym.make("Pendulum-v1"), "2=0.5,3=0.5", reward, overlap)
+    assert env.spec is not None
+    assert_same_episode(env, gym.make(env.spec))
+    if isinstance(reward, str):
+        wrappers = json.loads(env.spec.to_json())["additional_wrappers"]
+        arguments = {"interval": "2=0.5,3=0.5", "reward": reward, "overlap": overlap}
+        assert wrappers[-2]["kwargs"] == arguments
+
+
+def test_the_spec_of_a_marked_environment_rebuilds_it() -> None:
+    env = belated.mark(gym.make("Pendulum-v1"), period=7, overlap=2)
+    assert env.spec is not None
+    assert_same_episode(env, gym.make(EnvSpec.from_json(env.spec.to_json())))
+
+
+@pytest.mark.parametrize("env_id", ["belated/HalfCheetah-sum-n20-v0", POINT_REACH])
+def test_tasks_survive_pickling(env_id: str) -> None:
+    env = gym.make(env_id)
+    assert_same_episode(env, pickle.loads(pickle.dumps(env)))
+
+
+def test_make_delays_any_environment() -> None:
+    env = belated.make("Pendulum-v1", interval=10, reward="max")
+    assert env.get_wrapper_attr("interval_spec") == IntervalSpec(10)
+    assert sum(step[1] != 0 for step in rollout(env)[1:]) <= 20
+
+
+def test_make_leaves_a_delayed_environment_as_it_is() -> None:
+    env = belated.make("belated/Hopper-sum-n20-v0")
+    assert [type(layer) for layer in layers(env)][:2] == [IntervalPhase, DelayReward]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "arguments", "said"),
+    [
+        ("Pendulum-v1", {}, "Give interval=20"),
+        ("Pendulum-v1", {"reward": "sum"}, "Give interval=20"),
+        ("belated/Hopper-sum-n20-v0", {"interval": 5}, "leave out interval"),
+        ("belated/Hoper-sum-n20-v0", {}, "Similar ones: belated/Hopper-sum-n20-v0"),
+        ("Pendulun-v1", {"interval": 5}, "Similar ones: Pendulum-v1"),
+        ("no_such_module:Env-v0", {"interval": 5}, "no_such_module"),
+    ],
+)
+def test_make_says_what_is_missing(env_id: str, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        belated.make(env_id, **arguments)
+
+
+def test_registering_twice_is_harmless() -> None:
+    belated.envs.register_tasks()
+    assert ScriptedEnv([1.0]).reset(seed=0)
