@@ -133,6 +133,11 @@ def test_the_seed_fixes_the_lengths_and_the_next_episodes(interval: Any, seed: i
     assert lengths() == lengths()
 
 
+def test_another_seed_gives_other_lengths() -> None:
+    env = DelayReward(ScriptedEnv([0.0] * 200), "1:20")
+    assert flags(rollout(env, seed=1)) != flags(rollout(env, seed=2))
+
+
 def test_without_a_seed_lengths_differ_from_one_environment_to_the_next() -> None:
     def lengths() -> list[Any]:
         return flags(rollout(DelayReward(ScriptedEnv([0.0] * 200), "1:20"), seed=None))
