@@ -2,6 +2,8 @@
 
 from importlib.metadata import version
 
+__version__ = version("belated")
+
 from belated.envs import (
     TASKS,
     DelayReward,
@@ -15,16 +17,24 @@ from belated.envs import (
     mark,
     register_tasks,
 )
-
-__version__ = version("belated")
+from belated.methods import METHODS, Method
+from belated.training.agent import Agent
+from belated.training.callbacks import Callback, Checkpoint, Evaluate, StopWhen
 
 __all__ = [
+    "METHODS",
     "TASKS",
+    "Agent",
+    "Callback",
+    "Checkpoint",
     "DelayReward",
+    "Evaluate",
     "IntervalInfo",
     "IntervalPhase",
     "IntervalSpec",
     "MarkIntervals",
+    "Method",
+    "StopWhen",
     "check_delayed_env",
     "delay",
     "make",

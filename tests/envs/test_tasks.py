@@ -16,7 +16,7 @@ from scripted_envs import ScriptedEnv, rollout
 
 import belated
 from belated import TASKS, DelayReward, IntervalPhase, IntervalSpec
-from belated.envs.delay_reward import layers
+from belated.envs.layers import layers
 from belated.envs.tasks import POINT_REACH
 
 

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.wrappers import TimeLimit
 
-from belated.envs.delay_reward import layers
 from belated.envs.intervals import AnyEnv, IntervalInfo, IntervalSpec, find_interval_spec
+from belated.envs.layers import has_time_limit_outside_intervals
 from belated.envs.lengths import positive_int
 
 
@@ -320,11 +319,8 @@ def _check_phase(
 
 def _open_interval(env: AnyEnv, step: _Step) -> str:
     message = f"{step.place}: the episode ended, but its last interval is still open. "
-    for layer in layers(env):
-        if isinstance(layer, TimeLimit):
-            return message + "A TimeLimit is outside the intervals; it must be inside."
-        if "interval_spec" in vars(layer):
-            break
+    if has_time_limit_outside_intervals(env):
+        return message + "A TimeLimit is outside the intervals; it must be inside."
     return message + 'Set info["interval"]["end"] when an episode terminates or is truncated.'
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.wrappers import TimeLimit
 
 from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import AnyEnv, IntervalCounter, IntervalSpec, refuse_delayed
+from belated.envs.layers import has_time_limit
 from belated.envs.lengths import LengthLike, parse_length
 from belated.envs.rewards import FunctionReward, RewardLike, Window, parse_reward
 
@@ -76,7 +75,7 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._reward.check(self.interval_spec.max_length, self.interval_spec.overlap)
         if self._reward.needs_steps:
             _require_array_observations(env)
-        self._time_limited = any(isinstance(layer, TimeLimit) for layer in layers(env))
+        self._time_limited = has_time_limit(env)
         self._warn_if_time_limit_was_dropped()
 
         self._counter = IntervalCounter()
@@ -179,14 +178,6 @@ def delay(
         (4,)
     """
     return IntervalPhase(DelayReward(env, interval, reward, overlap))
-
-
-def layers(env: AnyEnv) -> Iterator[AnyEnv]:
-    """Yield an environment's wrappers from the outermost to the environment itself."""
-    yield env
-    while isinstance(env, gym.Wrapper):
-        env = env.env
-        yield env
 
 
 def _is_unnamed_function(reward: Any) -> bool:

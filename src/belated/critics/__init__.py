@@ -1,0 +1,18 @@
+"""Critics: what is learned about values, and how much of the history it depends on."""
+
+from belated.critics.base import Critic, CriticConfig, ProblemShape
+from belated.critics.hc import HC, Pairwise, Recurrent, Singleton
+from belated.critics.markov import Markov
+from belated.critics.segment import Segment
+
+__all__ = [
+    "HC",
+    "Critic",
+    "CriticConfig",
+    "Markov",
+    "Pairwise",
+    "ProblemShape",
+    "Recurrent",
+    "Segment",
+    "Singleton",
+]

@@ -1,0 +1,204 @@
+"""The HC-decomposition: Q(τ_{t_i−c:t+1}) = H(τ_{t_i−c:t}) + C(s_t, a_t).
+
+H is one of three functions of the history: `Singleton`, `Pairwise` or `Recurrent`. Whichever it is,
+one pass over a window gives H of every prefix, and H of the empty history is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from belated.critics.base import ProblemShape
+from belated.critics.windows import is_interval_end, next_overlap
+from belated.networks import GRU, MLP, Linear
+from belated.replay import IntervalBatch
+
+
+class History(Protocol):
+    """A function H of histories."""
+
+    def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
+        """H of every prefix of each window.
+
+        Args:
+            window: (B, W, D + A), the steps.
+            mask: (B, W), 0 for padding, which counts nothing.
+
+        Returns:
+            (B, W + 1): entry m is H of the first m places; entry 0 is 0.
+        """
+
+
+class HistoryConfig(Protocol):
+    """A recipe for H."""
+
+    def build(self, key: jax.Array, shape: ProblemShape) -> History:
+        """Make a freshly initialised H."""
+
+
+@dataclass(frozen=True)
+class Singleton:
+    """H = Σ_j b(x_j)."""
+
+    units: tuple[int, ...] = (64, 64)
+
+    def build(self, key: jax.Array, shape: ProblemShape) -> PairwiseHistory:
+        """Make a freshly initialised H."""
+        return Pairwise(0, self.units).build(key, shape)
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """H = Σ_{k ≤ K} Σ_j c^k(x_j, x_{j+k}), where c⁰ takes a single step."""
+
+    reach: int
+    units: tuple[int, ...] = (64, 64)
+
+    def build(self, key: jax.Array, shape: ProblemShape) -> PairwiseHistory:
+        """Make a freshly initialised H."""
+        step = shape.observation_size + shape.action_size
+        keys = jax.random.split(key, self.reach + 1)
+        terms = [MLP(k, step * min(i + 1, 2), self.units, 1) for i, k in enumerate(keys)]
+        return PairwiseHistory(tuple(terms))
+
+
+class PairwiseHistory(eqx.Module):
+    """A sum of networks c^k over pairs of steps k apart; with c⁰ alone, the singleton form."""
+
+    terms: tuple[MLP, ...]
+
+    def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
+        """H of every prefix: the sum of the pairs that are complete within it."""
+        completed = jnp.zeros(mask.shape)  # (B, W) pairs that end with each step
+        for k, term in enumerate(self.terms[: window.shape[1]]):
+            later, real = window[:, k:], mask[:, k:]
+            pairs = later
+            if k > 0:
+                earlier = window[:, :-k]
+                pairs = jnp.concatenate([earlier, later], axis=-1)
+                real = real * mask[:, :-k]
+            completed = completed.at[:, k:].add(term(pairs)[..., 0] * real)
+        return jnp.pad(jnp.cumsum(completed, axis=1), ((0, 0), (1, 0)))
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """H is read off a GRU's hidden state after the last step of the history."""
+
+    units: int = 48
+
+    def build(self, key: jax.Array, shape: ProblemShape) -> RecurrentHistory:
+        """Make a freshly initialised H."""
+        step = shape.observation_size + shape.action_size
+        embed_key, gru_key, head_key = jax.random.split(key, 3)
+        return RecurrentHistory(
+            Linear(embed_key, step, self.units),
+            GRU(gru_key, self.units, self.units),
+            Linear(head_key, self.units, 1),
+        )
+
+
+class RecurrentHistory(eqx.Module):
+    """Fully connected → GRU → linear."""
+
+    embed: Linear
+    gru: GRU
+    head: Linear
+
+    def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
+        """H of every prefix; 0 as long as no real step came."""
+        states = self.gru.prefixes(jax.nn.relu(self.embed(window)), mask)  # (W + 1, B, units)
+        seen = jnp.pad(jnp.cumsum(mask, axis=1), ((0, 0), (1, 0))) > 0
+        return jnp.where(seen, self.head(states)[..., 0].T, 0.0)
+
+
+@dataclass(frozen=True)
+class HC:
+    """The HC-decomposition with a given H and λ.
+
+    Attributes:
+        history: the form of H.
+        regularizer: λ, the weight of (H(τ_i) − r(τ_i))².
+    """
+
+    history: HistoryConfig
+    regularizer: float
+
+    uses_windows: ClassVar[bool] = True
+
+    def build(self, key: jax.Array, shape: ProblemShape, hidden: tuple[int, ...]) -> HCCritic:
+        """Make a freshly initialised critic."""
+        history_key, current_key = jax.random.split(key)
+        return HCCritic(
+            history=self.history.build(history_key, shape),
+            current=MLP(current_key, shape.observation_size + shape.action_size, hidden, 1),
+            regularizer=self.regularizer,
+            shape=shape,
+        )
+
+
+class Histories(NamedTuple):
+    """H of what a critic needs to know, each of shape (B,)."""
+
+    before: jax.Array  # τ_{t_i−c:t}
+    after: jax.Array  # the history of the step that follows
+    whole: jax.Array  # τ_{t_i−c:t_i+n_i}
+
+
+class HCCritic(eqx.Module):
+    """Q = H + C."""
+
+    history: History
+    current: MLP
+    regularizer: float = eqx.field(static=True)
+    shape: ProblemShape = eqx.field(static=True)
+
+    def encode(self, batch: IntervalBatch) -> Histories:
+        """One pass over the windows; with an overlap, a second one over the next one's overlap."""
+        prefix = self._prefixes(batch)
+        fresh = jnp.zeros(len(batch.position))
+        if self.shape.overlap > 0:
+            fresh = self.history.prefix_values(*next_overlap(batch, self.shape))[:, -1]
+        return Histories(
+            before=prefix(batch.position),
+            after=jnp.where(is_interval_end(batch), fresh, prefix(batch.position + 1)),
+            whole=prefix(batch.length),
+        )
+
+    def _prefixes(self, batch: IntervalBatch) -> Callable[[jax.Array], jax.Array]:
+        """Return the function (B,) → (B,) from numbers of steps since t_i to H up to there."""
+        values = self.history.prefix_values(batch.window, batch.window_mask)
+        start = self.shape.overlap
+        return lambda steps: jnp.take_along_axis(values, (start + steps)[:, None], axis=1)[:, 0]
+
+    def credit(self, batch: IntervalBatch) -> jax.Array:
+        """What each step adds to H: H(τ_{t_i−c:t+1}) − H(τ_{t_i−c:t}), shape (B,)."""
+        prefix = self._prefixes(batch)
+        return prefix(batch.position + 1) - prefix(batch.position)
+
+    def _current(self, observation: jax.Array, action: jax.Array) -> jax.Array:
+        return self.current(jnp.concatenate([observation, action], axis=-1))[:, 0]
+
+    def value(self, encoding: Histories, observation: jax.Array, action: jax.Array) -> jax.Array:
+        """H(τ_{t_i−c:t}) + C(s_t, a)."""
+        return encoding.before + self._current(observation, action)
+
+    def next_value(
+        self, encoding: Histories, observation: jax.Array, action: jax.Array
+    ) -> jax.Array:
+        """H of the next step's history + C(s_{t+1}, a)."""
+        return encoding.after + self._current(observation, action)
+
+    def auxiliary_loss(self, encoding: Histories, batch: IntervalBatch) -> jax.Array:
+        """λ·(H(τ_i) − r(τ_i))², the mean over the steps whose interval was revealed (Eq. 9)."""
+        if self.regularizer == 0:
+            return jnp.zeros(())
+        errors = (encoding.whole - batch.interval_reward) ** 2
+        revealed = batch.revealed
+        return self.regularizer * jnp.sum(errors * revealed) / jnp.maximum(jnp.sum(revealed), 1)

@@ -1,0 +1,87 @@
+"""Q-RNN: the Q-function over whole segments as one recurrent network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from belated.critics.base import ProblemShape
+from belated.critics.windows import is_interval_end, next_overlap
+from belated.networks import GRU, Linear
+from belated.replay import IntervalBatch
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Fully connected → GRU → linear, over the history and the current step."""
+
+    units: int = 128
+
+    uses_windows: ClassVar[bool] = True
+
+    def build(self, key: jax.Array, shape: ProblemShape, hidden: tuple[int, ...]) -> SegmentCritic:
+        """Make a freshly initialised critic; ``hidden`` has no place in it."""
+        step = shape.observation_size + shape.action_size
+        embed_key, gru_key, head_key = jax.random.split(key, 3)
+        return SegmentCritic(
+            embed=Linear(embed_key, step, self.units),
+            gru=GRU(gru_key, self.units, self.units),
+            head=Linear(head_key, self.units, 1),
+            shape=shape,
+        )
+
+
+class HiddenStates(NamedTuple):
+    """The GRU's hidden states, each of shape (B, units)."""
+
+    before: jax.Array  # after τ_{t_i−c:t}
+    after: jax.Array  # after the history of the step that follows
+
+
+class SegmentCritic(eqx.Module):
+    """Q(τ_{t_i−c:t+1}), read off a GRU after step t."""
+
+    embed: Linear
+    gru: GRU
+    head: Linear
+    shape: ProblemShape = eqx.field(static=True)
+
+    def encode(self, batch: IntervalBatch) -> HiddenStates:
+        """One pass over the windows; with an overlap, a second one over the next one's overlap."""
+        states = self._prefixes(batch.window, batch.window_mask)
+        rows = jnp.arange(states.shape[1])
+        place = self.shape.overlap + batch.position
+        fresh = jnp.zeros_like(states[0])
+        if self.shape.overlap > 0:
+            fresh = self._prefixes(*next_overlap(batch, self.shape))[-1]
+        at_end = is_interval_end(batch)[:, None]
+        return HiddenStates(
+            before=states[place, rows], after=jnp.where(at_end, fresh, states[place + 1, rows])
+        )
+
+    def _prefixes(self, window: jax.Array, mask: jax.Array) -> jax.Array:
+        return self.gru.prefixes(jax.nn.relu(self.embed(window)), mask)
+
+    def _step_value(
+        self, hidden: jax.Array, observation: jax.Array, action: jax.Array
+    ) -> jax.Array:
+        x = jax.nn.relu(self.embed(jnp.concatenate([observation, action], axis=-1)))
+        return self.head(self.gru.step(hidden, x))[:, 0]
+
+    def value(self, encoding: HiddenStates, observation: jax.Array, action: jax.Array) -> jax.Array:
+        """One more GRU step, with any action."""
+        return self._step_value(encoding.before, observation, action)
+
+    def next_value(
+        self, encoding: HiddenStates, observation: jax.Array, action: jax.Array
+    ) -> jax.Array:
+        """One more GRU step from the history of the step that follows."""
+        return self._step_value(encoding.after, observation, action)
+
+    def auxiliary_loss(self, encoding: HiddenStates, batch: IntervalBatch) -> jax.Array:
+        """None."""
+        return jnp.zeros(())

@@ -1,0 +1,147 @@
+"""One table: method name -> backbone, critic, credit and hyperparameters.
+
+Compose your own from the same parts:
+
+    >>> from belated.methods import HC, SAC, Method, Pairwise
+    >>> method = Method(SAC(gamma=0.98), HC(Pairwise(reach=2, units=(32, 32)), regularizer=1.0))
+    >>> agent = belated.Agent(method, env)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from belated.backbones import SAC, TD3, Backbone
+from belated.credit import Credit, Dense, Revealed
+from belated.critics import HC, CriticConfig, Markov, Pairwise, Recurrent, Segment, Singleton
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn: what is trained, from what reward, and how often.
+
+    Attributes:
+        backbone: SAC or TD3.
+        critic: what values depend on.
+        credit: what reward the TD target sees.
+        hidden: the hidden layers of the actor and of state-action networks.
+        batch_size: how many steps an update looks at.
+        replay_size: how many steps are kept.
+        learning_starts: how many uniformly random steps come first.
+        updates_per_step: how many updates each environment step brings.
+        updates_per_dispatch: how many updates are run in one go. More than one saves overhead;
+            the policy then acts for as many steps before it is updated.
+    """
+
+    backbone: Backbone = field(default_factory=SAC)
+    critic: CriticConfig = field(default_factory=Markov)
+    credit: Credit = field(default_factory=Revealed)
+    hidden: tuple[int, ...] = (256, 256)
+    batch_size: int = 128
+    replay_size: int = 1_000_000
+    learning_starts: int = 5_000
+    updates_per_step: int = 1
+    updates_per_dispatch: int = 1
+
+    def __post_init__(self) -> None:
+        for name in (
+            "batch_size", "replay_size", "updates_per_step", "updates_per_dispatch",
+        ):  # fmt: skip
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        if self.learning_starts < 0:
+            raise ValueError(f"learning_starts must be at least 0, got {self.learning_starts}.")
+
+
+METHODS: dict[str, Method] = {
+    "sac": Method(),
+    "oracle": Method(credit=Dense()),
+    "q-rnn": Method(critic=Segment(128)),
+    "hc-singleton": Method(critic=HC(Singleton((64, 64)), regularizer=0.05)),
+    "hc-pairwise-1": Method(critic=HC(Pairwise(1, (64, 64)), regularizer=0.5)),
+    "hc-pairwise-3": Method(critic=HC(Pairwise(3, (48, 48)), regularizer=5.0)),
+    "hc-rnn": Method(critic=HC(Recurrent(48), regularizer=5.0)),
+}
+METHODS |= {
+    "td3" if name == "sac" else f"td3-{name}": dataclasses.replace(method, backbone=TD3())
+    for name, method in METHODS.items()
+}
+
+
+def find_method(name: str) -> Method:
+    """Return the method of a name; hc-pairwise-K and td3-hc-pairwise-K work for any K.
+
+    >>> find_method("hc-pairwise-2").critic
+    HC(history=Pairwise(reach=2, units=(48, 48)), regularizer=5.0)
+    """
+    if name in METHODS:
+        return METHODS[name]
+    pairwise = re.fullmatch(r"(td3-)?hc-pairwise-([1-9]\d*)", name)
+    if pairwise is None:
+        raise ValueError(
+            f"There is no method {name!r}. There are {', '.join(METHODS)}, and hc-pairwise-K "
+            "for any K from 1 on."
+        )
+    three = METHODS[f"{pairwise[1] or ''}hc-pairwise-3"]
+    return override(three, {"reach": int(pairwise[2])})
+
+
+def override(method: Method, changes: Mapping[str, Any]) -> Method:
+    """Return a method with some hyperparameters changed, whichever part of it they belong to.
+
+    >>> override(find_method("hc-singleton"), {"gamma": 0.9, "units": (32,)}).critic.history
+    Singleton(units=(32,))
+    """
+    known = _fields(method)
+    unknown = [name for name in changes if name not in known]
+    if unknown:
+        raise ValueError(
+            f"There is no hyperparameter {', '.join(unknown)}; this method has "
+            f"{', '.join(sorted(known))}."
+        )
+    changed: Method = _replace(method, changes)
+    return changed
+
+
+def _parts(config: Any) -> dict[str, Any]:
+    values = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
+    return {name: value for name, value in values.items() if dataclasses.is_dataclass(value)}
+
+
+def _fields(config: Any) -> set[str]:
+    names = {f.name for f in dataclasses.fields(config)}
+    return names.union(*(_fields(part) for part in _parts(config).values()))
+
+
+def _replace(config: Any, changes: Mapping[str, Any]) -> Any:
+    own = {f.name for f in dataclasses.fields(config)}
+    new = {name: _replace(part, changes) for name, part in _parts(config).items()}
+    return dataclasses.replace(config, **new | {k: v for k, v in changes.items() if k in own})
+
+
+_CONFIGS = {
+    config.__name__: config
+    for config in (
+        Method, SAC, TD3, Markov, Segment, HC, Singleton, Pairwise, Recurrent, Revealed, Dense,
+    )
+}  # fmt: skip
+
+
+def to_json(config: Any) -> Any:
+    """Turn a method into plain values that a JSON file can hold."""
+    if dataclasses.is_dataclass(config):
+        values = {f.name: to_json(getattr(config, f.name)) for f in dataclasses.fields(config)}
+        return {"type": type(config).__name__} | values
+    return list(config) if isinstance(config, tuple) else config
+
+
+def from_json(values: Any) -> Any:
+    """Undo `to_json`; only configs of this package are made, nothing else is ever called."""
+    if isinstance(values, dict):
+        fields = {name: from_json(value) for name, value in values.items() if name != "type"}
+        return _CONFIGS[values["type"]](**fields)
+    return tuple(values) if isinstance(values, list) else values

@@ -1,0 +1,65 @@
+"""A gated recurrent unit over batches of masked sequences."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from belated.networks.mlp import Linear
+
+
+class GRU(eqx.Module):
+    """The unit of Cho et al. (2014), with the reset gate applied after the recurrent product.
+
+    r = σ(W_r x + U_r h),  z = σ(W_z x + U_z h),  n = tanh(W_n x + r·(U_n h)),
+    h' = (1 − z)·n + z·h, each product with a bias.
+    """
+
+    inputs: Linear  # x to the three gates r, z, n
+    recurrent: Linear  # h to the three gates
+
+    def __init__(self, key: jax.Array, inputs: int, units: int) -> None:
+        input_key, recurrent_key = jax.random.split(key)
+        self.inputs = Linear(input_key, inputs, 3 * units)
+        self.recurrent = Linear(recurrent_key, units, 3 * units)
+
+    @property
+    def units(self) -> int:
+        """The size of the hidden state."""
+        return self.recurrent.weight.shape[0]
+
+    def step(self, hidden: jax.Array, x: jax.Array) -> jax.Array:
+        """Return the next hidden state (B, units)."""
+        return self._step(hidden, self.inputs(x))
+
+    def _step(self, hidden: jax.Array, gates_of_input: jax.Array) -> jax.Array:
+        reset_x, update_x, new_x = jnp.split(gates_of_input, 3, axis=-1)
+        reset_h, update_h, new_h = jnp.split(self.recurrent(hidden), 3, axis=-1)
+        reset = jax.nn.sigmoid(reset_x + reset_h)
+        update = jax.nn.sigmoid(update_x + update_h)
+        new = jnp.tanh(new_x + reset * new_h)
+        return (1 - update) * new + update * hidden
+
+    def prefixes(self, x: jax.Array, mask: jax.Array) -> jax.Array:
+        """Return the hidden state after each prefix of a sequence, the empty one included.
+
+        Args:
+            x: (B, W, inputs).
+            mask: (B, W); where it is 0 the hidden state is carried over unchanged.
+
+        Returns:
+            (W + 1, B, units), zeros first.
+        """
+        start = jnp.zeros((x.shape[0], self.units), x.dtype)
+
+        def advance(
+            hidden: jax.Array, step: tuple[jax.Array, jax.Array]
+        ) -> tuple[jax.Array, jax.Array]:
+            gates, real = step
+            hidden = jnp.where(real[:, None] > 0, self._step(hidden, gates), hidden)
+            return hidden, hidden
+
+        gates = jnp.swapaxes(self.inputs(x), 0, 1)  # one product for all steps
+        _, states = jax.lax.scan(advance, start, (gates, mask.T))
+        return jnp.concatenate([start[None], states])

@@ -1,0 +1,44 @@
+"""Linear layers and multilayer perceptrons over batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class Linear(eqx.Module):
+    """x ↦ xW + b over the last axis; weights and bias from U(±1/√inputs)."""
+
+    weight: jax.Array  # (inputs, outputs)
+    bias: jax.Array  # (outputs,)
+
+    def __init__(self, key: jax.Array, inputs: int, outputs: int) -> None:
+        bound = 1 / math.sqrt(inputs)
+        weight_key, bias_key = jax.random.split(key)
+        self.weight = jax.random.uniform(weight_key, (inputs, outputs), jnp.float32, -bound, bound)
+        self.bias = jax.random.uniform(bias_key, (outputs,), jnp.float32, -bound, bound)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Apply the layer."""
+        return x @ self.weight + self.bias
+
+
+class MLP(eqx.Module):
+    """Linear layers with ReLU in between."""
+
+    layers: tuple[Linear, ...]
+
+    def __init__(self, key: jax.Array, inputs: int, hidden: Sequence[int], outputs: int) -> None:
+        sizes = [inputs, *hidden, outputs]
+        keys = jax.random.split(key, len(sizes) - 1)
+        self.layers = tuple(Linear(k, sizes[i], sizes[i + 1]) for i, k in enumerate(keys))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Apply the network over the last axis."""
+        for layer in self.layers[:-1]:
+            x = jax.nn.relu(layer(x))
+        return self.layers[-1](x)

@@ -1,0 +1,57 @@
+"""Policies over actions in [−1, 1]^A."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from belated.networks.mlp import MLP
+
+LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
+
+
+class GaussianPolicy(eqx.Module):
+    """A Gaussian squashed by tanh; its mean and log standard deviation depend on the state."""
+
+    trunk: MLP
+
+    def __init__(
+        self, key: jax.Array, observation_size: int, hidden: Sequence[int], action_size: int
+    ) -> None:
+        self.trunk = MLP(key, observation_size, hidden, 2 * action_size)
+
+    def _moments(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+        mean, log_std = jnp.split(self.trunk(observation), 2, axis=-1)
+        return mean, jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
+
+    def sample(self, observation: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Turn standard normal noise (B, A) into actions (B, A) and their log densities (B,)."""
+        mean, log_std = self._moments(observation)
+        raw = mean + jnp.exp(log_std) * noise
+        log_normal = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
+        # log(1 − tanh²(u)), in a form that does not underflow for large |u|
+        log_slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
+        return jnp.tanh(raw), jnp.sum(log_normal - log_slope, axis=-1)
+
+    def mode(self, observation: jax.Array) -> jax.Array:
+        """The deterministic action."""
+        return jnp.tanh(self._moments(observation)[0])
+
+
+class DeterministicPolicy(eqx.Module):
+    """One action for each state."""
+
+    trunk: MLP
+
+    def __init__(
+        self, key: jax.Array, observation_size: int, hidden: Sequence[int], action_size: int
+    ) -> None:
+        self.trunk = MLP(key, observation_size, hidden, action_size)
+
+    def mode(self, observation: jax.Array) -> jax.Array:
+        """The action."""
+        return jnp.tanh(self.trunk(observation))

@@ -1,0 +1,1 @@
+"""Training: the agent and what surrounds it."""

@@ -1,0 +1,456 @@
+"""The agent: learn, predict, evaluate, save and load."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import jax
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import VectorEnv
+
+import belated
+from belated.critics import HC, ProblemShape
+from belated.envs.interval_phase import IntervalPhase
+from belated.envs.intervals import AnyEnv, IntervalSpec, find_interval_spec
+from belated.envs.layers import has_time_limit_outside_intervals, layers
+from belated.envs.lengths import non_negative_int, positive_int
+from belated.methods import Method, find_method, from_json, override, to_json
+from belated.replay import IntervalReplay
+from belated.training import checkpoint
+from belated.training.callbacks import (
+    CallbackLike,
+    Checkpoint,
+    Evaluate,
+    ProgressBar,
+    as_callbacks,
+)
+from belated.training.evaluation import Episode, Evaluation, evaluate, play_episode
+from belated.training.interrupt import deferred_interrupt
+from belated.training.lanes import ActionScale, EnvLanes, Lanes, VectorLanes, copies_of
+from belated.training.learner import Learner
+from belated.training.logging import CSVWriter, TensorBoardWriter, Writer
+
+
+class Agent:
+    """Learns from rewards that arrive late.
+
+    Args:
+        method: a name from `belated.METHODS`, or a `belated.Method` of your own.
+        env: a delayed environment (see `belated.delay` and `belated.mark`), or a Gymnasium vector
+            environment of such.
+        seed: fixes everything: networks, exploration, sampling, and the environment's episodes.
+        num_envs: how many copies of ``env`` to run side by side.
+        **overrides: hyperparameters that differ from the method's, such as ``batch_size=256``.
+
+    Example:
+        >>> import belated, gymnasium as gym
+        >>> env = belated.delay(gym.make("Pendulum-v1"), interval=20)
+        >>> agent = belated.Agent("hc-singleton", env, learning_starts=100, hidden=(16, 16))
+        >>> agent = agent.learn(120)
+        >>> observation, _ = env.reset(seed=0)
+        >>> action, _ = agent.predict(observation)
+        >>> action.shape
+        (1,)
+    """
+
+    def __init__(
+        self,
+        method: str | Method,
+        env: AnyEnv | VectorEnv[Any, Any, Any],
+        *,
+        seed: int = 0,
+        num_envs: int = 1,
+        **overrides: Any,
+    ) -> None:
+        method = find_method(method) if isinstance(method, str) else method
+        seed = non_negative_int(seed, "the seed")
+        single, spec = _problem_of(env)
+        space = single["action_space"]
+        scale = ActionScale(space.low.astype(np.float32), space.high.astype(np.float32))
+        shape = ProblemShape(
+            single["observation_space"].shape[0], space.shape[0], spec.max_length, spec.overlap
+        )
+        self._set_up(override(method, overrides), shape, scale, seed)
+        self._attach(env, positive_int(num_envs, "num_envs"))
+
+    def _set_up(self, method: Method, shape: ProblemShape, scale: ActionScale, seed: int) -> None:
+        self.method = method
+        self.shape = shape
+        self.seed = seed
+        self.steps = 0
+        """How many environment steps the agent has learned from."""
+        self.history: list[dict[str, float]] = []
+        """The rows logged so far."""
+        self.learner = Learner(method, shape, seed)
+        self.scale = scale
+        self.env: AnyEnv | None = None
+        self._lanes: Lanes | None = None
+        self._replay: IntervalReplay | None = None
+        streams = np.random.SeedSequence([seed, 0xB1A7ED]).spawn(3)
+        self._exploration, self._sampling, self._prediction = map(np.random.default_rng, streams)
+        self._metrics: dict[str, jax.Array] = {}
+        self._updates_due = 0
+        self._writers: list[Writer] = []
+        self._clock = 0.0
+        self._seconds = 0.0  # spent learning, evaluations not included
+
+    def _attach(self, env: AnyEnv | VectorEnv[Any, Any, Any], num_envs: int) -> None:
+        if isinstance(env, VectorEnv):
+            if num_envs != 1:
+                raise ValueError("num_envs is for single environments; a vector has its own.")
+            self._lanes, num_envs = VectorLanes(env, self.scale, self.seed), env.num_envs
+        else:
+            self.env = env
+            envs = [env, *copies_of(env, num_envs - 1)]
+            self._lanes = EnvLanes(envs, self.scale, self.seed)
+        spec = IntervalSpec(self.shape.max_length, self.shape.overlap)
+        self._replay = IntervalReplay(
+            self.method.replay_size,
+            self.shape.observation_size,
+            self.shape.action_size,
+            spec,
+            num_envs,
+        )
+        self._started = False
+
+    # ------------------------------------------------------------------ learning
+
+    def learn(
+        self,
+        total_timesteps: int,
+        *,
+        callback: CallbackLike | Sequence[CallbackLike] | None = None,
+        progress_bar: bool = False,
+        out: str | Path | None = None,
+        eval_every: int = 5_000,
+        eval_episodes: int = 10,
+        checkpoint_every: int = 50_000,
+        tensorboard: bool = False,
+    ) -> Agent:
+        """Learn for some more environment steps. Calling it again goes on where it stopped.
+
+        Ctrl-C stops between two steps; what ``out`` asked for is saved first.
+
+        Args:
+            total_timesteps: how many steps to take.
+            callback: a `Callback`, a function of the agent that may return False to stop, or a
+                list of such.
+            progress_bar: show steps per second, the last return and the time left.
+            out: a run folder: ``progress.csv`` gets a row for each evaluation, ``checkpoint/``
+                what it takes to go on.
+            eval_every: with ``out``, how many steps lie between two evaluations.
+            eval_episodes: with ``out``, how many episodes an evaluation has.
+            checkpoint_every: with ``out``, how many steps lie between two checkpoints; there is
+                always one at the end.
+            tensorboard: with ``out``, also write event files to ``out/tensorboard``.
+        """
+        goal = self.steps + positive_int(total_timesteps, "total_timesteps")
+        callbacks = as_callbacks(callback)
+        if out is not None:
+            folder = Path(out)
+            folder.mkdir(parents=True, exist_ok=True)
+            self._writers = [CSVWriter(folder / "progress.csv")]
+            if tensorboard:
+                self._writers.append(TensorBoardWriter(folder / "tensorboard"))
+            callbacks = [
+                Evaluate(eval_every, eval_episodes),
+                *callbacks,
+                Checkpoint(folder / "checkpoint", checkpoint_every),
+            ]
+        if progress_bar:
+            callbacks.append(ProgressBar(goal))
+        lanes, _ = self._require_env()
+        if not self._started:
+            lanes.start()
+            self._started = True
+        for each in callbacks:
+            each.on_start(self)
+        self._clock = time.monotonic() - self._seconds
+        try:
+            with deferred_interrupt() as interrupt:
+                stopped = False
+                while self.steps < goal and not stopped and not interrupt.requested:
+                    self._step()
+                    answers = [each.on_step(self) for each in callbacks]
+                    stopped = False in answers
+        finally:
+            self._seconds = time.monotonic() - self._clock
+            for each in reversed(callbacks):
+                each.on_end(self)
+            for writer in self._writers:
+                writer.close()
+            self._writers = []
+        if interrupt.requested:
+            raise KeyboardInterrupt
+        return self
+
+    def _step(self) -> None:
+        """Take one step in each environment, then the updates that are due."""
+        lanes, replay = self._require_env()
+        shape = (len(lanes.observation), self.shape.action_size)
+        if self.steps < self.method.learning_starts:
+            actions = self._exploration.uniform(-1, 1, shape).astype(np.float32)
+        else:
+            noise = self._exploration.standard_normal(shape, np.float32)
+            actions = self.learner.act(lanes.observation, noise)
+        for lane, step in lanes.step(actions):
+            if self.method.credit.needs_dense and np.isnan(step.dense_reward):
+                raise ValueError(
+                    'This method learns from info["dense_reward"], which the environment does not '
+                    "give. Choose a method that learns from the revealed reward."
+                )
+            replay.add(step, lane)
+            self.steps += 1
+            if self.steps > self.method.learning_starts:
+                self._updates_due += self.method.updates_per_step
+        at_once = self.method.updates_per_dispatch
+        while self._updates_due >= at_once and len(replay) >= self.method.batch_size:
+            windows = self.method.critic.uses_windows
+            batches = [
+                replay.sample(self._sampling, self.method.batch_size, windows=windows)
+                for _ in range(at_once)
+            ]
+            self._metrics = self.learner.update_many(batches)
+            self._updates_due -= at_once
+
+    def log(self, row: dict[str, float], not_learning: float = 0.0) -> None:
+        """Log a row of numbers at the current step, with the time and the last update's metrics.
+
+        Args:
+            row: the numbers.
+            not_learning: seconds just spent on something else than learning.
+        """
+        self._clock += not_learning
+        seconds = time.monotonic() - self._clock
+        taken = self.steps - (self.history[-1]["step"] if self.history else 0)
+        since = seconds - (self.history[-1]["wall_time"] if self.history else 0)
+        row = {
+            "step": self.steps,
+            **row,
+            "wall_time": seconds,
+            "steps_per_second": taken / max(since, 1e-9),
+            **{name: float(value) for name, value in self._metrics.items()},
+        }
+        self.history.append(row)
+        for writer in self._writers:
+            writer.write(row)
+
+    # ------------------------------------------------------------------ using the policy
+
+    def predict(
+        self,
+        observation: npt.ArrayLike,
+        state: None = None,
+        episode_start: None = None,
+        deterministic: bool = True,
+    ) -> tuple[npt.NDArray[np.float32], None]:
+        """Return the action for an observation, or the actions for a batch of them.
+
+        The signature is Stable-Baselines3's; there is no recurrent state, so it is always None.
+        """
+        array = np.asarray(observation, np.float32)
+        if array.shape[-1:] != (self.shape.observation_size,) or array.ndim > 2:
+            raise ValueError(
+                f"Expected an observation of {self.shape.observation_size} numbers (the last one "
+                f"is the phase), or a batch of them, got the shape {array.shape}."
+            )
+        batch = np.atleast_2d(array)
+        if deterministic:
+            actions = self.learner.mode(batch)
+        else:
+            noise = self._prediction.standard_normal(
+                (len(batch), self.shape.action_size), np.float32
+            )
+            actions = self.learner.act(batch, noise)
+        actions = self.scale.to_env(actions)
+        return (actions if array.ndim == 2 else actions[0]), None
+
+    def evaluate(self, episodes: int = 10, *, env: AnyEnv | None = None) -> Evaluation:
+        """Play episodes with the deterministic policy, on an environment apart from training's.
+
+        Args:
+            episodes: how many.
+            env: where to play; by default another environment like the agent's.
+        """
+        env = env if env is not None else self._evaluation_env()
+        return evaluate(env, self.learner.mode, self.scale, episodes=episodes, seed=self.seed)
+
+    def play(self, *, seed: int = 0, env: AnyEnv | None = None) -> Episode:
+        """Play one episode with the deterministic policy and return all that happened."""
+        env = env if env is not None else self._evaluation_env()
+        return play_episode(env, self.learner.mode, self.scale, seed)
+
+    def credit(self, episode: Episode) -> npt.NDArray[np.float64]:
+        """Say which steps earned the reward: H(τ_{t_i−c:j+1}) − H(τ_{t_i−c:j}) for each step j.
+
+        Args:
+            episode: what `play` returned.
+        """
+        if not isinstance(self.method.critic, HC):
+            raise ValueError(
+                "Only methods with a history function H assign credit to steps: hc-singleton, "
+                "hc-pairwise-K and hc-rnn."
+            )
+        replay = IntervalReplay(
+            len(episode.steps) + self.shape.max_length + self.shape.overlap + 2,
+            self.shape.observation_size,
+            self.shape.action_size,
+            IntervalSpec(self.shape.max_length, self.shape.overlap),
+        )
+        for step in episode.steps:
+            replay.add(step)
+        critics = self.learner.state.critics
+        parts = [
+            np.mean([critic.credit(batch) for critic in critics], axis=0)
+            for batch in replay.in_order(batch_size=256)
+        ]
+        return np.concatenate(parts).astype(np.float64)
+
+    def _evaluation_env(self) -> AnyEnv:
+        if not hasattr(self, "_second_env"):
+            if self.env is None:
+                raise ValueError("Pass an environment: evaluate(..., env=...).")
+            (self._second_env,) = copies_of(self.env, 1)
+        return self._second_env
+
+    # ------------------------------------------------------------------ saving
+
+    def save(self, folder: str | Path, *, replay: bool = False) -> None:
+        """Save the agent to a folder.
+
+        Args:
+            folder: where to; an agent that is there already is replaced.
+            replay: also save the replay and the open episodes, so that learning can go on exactly
+                where it stopped.
+        """
+        manifest: dict[str, Any] = {
+            "belated": belated.__version__,
+            "method": to_json(self.method),
+            "shape": self.shape._asdict(),
+            "action_low": self.scale.low.tolist(),
+            "action_high": self.scale.high.tolist(),
+            "seed": self.seed,
+            "steps": self.steps,
+            "updates_due": self._updates_due,
+            "seconds": self._seconds,
+            "history": self.history,
+            "generators": {
+                name: getattr(self, f"_{name}").bit_generator.state
+                for name in ("exploration", "sampling", "prediction")
+            },
+        }
+        arrays = None
+        if replay and self._replay is not None:
+            arrays = self._replay.state()
+            if isinstance(self._lanes, EnvLanes) and self._started:
+                manifest["episodes"] = self._lanes.episodes
+                arrays["observation"] = self._lanes.observation
+                for lane, taken in enumerate(self._lanes.taken):
+                    empty = np.zeros((0, self.shape.action_size), np.float32)
+                    arrays[f"taken.{lane}"] = np.stack(taken) if taken else empty
+        checkpoint.write(Path(folder), manifest, self.learner.state, arrays)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        env: AnyEnv | VectorEnv[Any, Any, Any] | None = None,
+        *,
+        num_envs: int = 1,
+    ) -> Agent:
+        """Load a saved agent, or the checkpoint of a run folder.
+
+        Loading runs no code from the folder, so it makes no environment: without ``env`` the agent
+        can predict; with it, it can be evaluated and go on learning. If the replay was saved, it
+        goes on exactly where it stopped.
+
+        Args:
+            folder: a run folder or a saved agent.
+            env: an environment of the same kind as before.
+            num_envs: how many copies of it there were.
+        """
+        path = checkpoint.find(Path(folder))
+        manifest = checkpoint.read_manifest(path)
+        agent = cls.__new__(cls)
+        low, high = (np.array(manifest[f"action_{end}"], np.float32) for end in ("low", "high"))
+        shape = ProblemShape(**manifest["shape"])
+        agent._set_up(
+            from_json(manifest["method"]), shape, ActionScale(low, high), manifest["seed"]
+        )
+        agent.learner.leaves = checkpoint.read_state(path, agent.learner.state)
+        agent.steps = manifest["steps"]
+        agent.history = manifest["history"]
+        agent._seconds = manifest["seconds"]
+        agent._updates_due = manifest["updates_due"]
+        for name, state in manifest["generators"].items():
+            getattr(agent, f"_{name}").bit_generator.state = state
+        if env is not None:
+            single, spec = _problem_of(env)
+            sizes = (single["observation_space"].shape[0], single["action_space"].shape[0])
+            if (*sizes, spec.max_length, spec.overlap) != tuple(shape):
+                raise ValueError(
+                    f"The agent was trained on another kind of environment: {shape}, but this one "
+                    f"has {ProblemShape(*sizes, spec.max_length, spec.overlap)}."
+                )
+            agent._attach(env, num_envs)
+            agent._resume(path, manifest)
+        return agent
+
+    def _resume(self, path: Path, manifest: dict[str, Any]) -> None:
+        """Take over the replay and the open episodes, if they were saved."""
+        lanes, replay = self._require_env()
+        arrays = checkpoint.read_replay(path)
+        if arrays is None:
+            return
+        replay.restore(arrays)
+        if isinstance(lanes, EnvLanes) and "episodes" in manifest:
+            taken = [arrays[f"taken.{lane}"] for lane in range(len(lanes.envs))]
+            lanes.resume(manifest["episodes"], taken, arrays["observation"])
+            self._started = True
+        else:
+            for lane in range(len(lanes.observation)):
+                replay.start_episode(lane)
+
+    def _require_env(self) -> tuple[Lanes, IntervalReplay]:
+        if self._lanes is None or self._replay is None:
+            raise ValueError("This agent has no environment: load it with Agent.load(folder, env).")
+        return self._lanes, self._replay
+
+
+def _problem_of(env: Any) -> tuple[dict[str, gym.spaces.Box], IntervalSpec]:
+    """Return the spaces of a single environment and its intervals, or say what is wrong with it."""
+    if isinstance(env, VectorEnv):
+        observation_space, action_space = env.single_observation_space, env.single_action_space
+        spec = env.get_attr("interval_spec")[0]  # type: ignore[attr-defined]
+    elif isinstance(env, gym.Env):
+        observation_space, action_space = env.observation_space, env.action_space
+        found = find_interval_spec(env)
+        if found is None:
+            raise ValueError(
+                f"{env} does not say when its rewards are revealed. Use belated.delay(env, ...) "
+                "to delay an environment with a reward at every step, belated.mark(env, ...) for "
+                "one whose reward is late already."
+            )
+        spec = found
+        if not any(isinstance(layer, IntervalPhase) for layer in layers(env)):
+            raise ValueError(f"{env} lacks the phase: wrap it in belated.IntervalPhase.")
+        if has_time_limit_outside_intervals(env):
+            raise ValueError(
+                f"A TimeLimit is outside the intervals of {env}: the last reward of its episodes "
+                "would be lost. Wrap belated's wrappers outside TimeLimit."
+            )
+    else:
+        raise TypeError(f"Expected a gymnasium environment, got {env!r}.")
+    if not isinstance(action_space, gym.spaces.Box) or not action_space.is_bounded():
+        raise ValueError(
+            f"The actions of SAC and TD3 are a Box with finite bounds, not {action_space}."
+        )
+    if len(action_space.shape) != 1:
+        raise ValueError(f"Actions must be flat, not of the shape {action_space.shape}.")
+    assert isinstance(observation_space, gym.spaces.Box)
+    return {"observation_space": observation_space, "action_space": action_space}, spec

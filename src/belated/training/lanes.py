@@ -1,0 +1,226 @@
+"""Environments side by side: whatever kind they are, one step gives one list of transitions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from belated.envs.intervals import AnyEnv
+from belated.replay import Step
+
+Floats = npt.NDArray[np.float32]
+
+
+class ActionScale(NamedTuple):
+    """Maps the policy's actions in [−1, 1] to the environment's bounds and back."""
+
+    low: Floats
+    high: Floats
+
+    def to_env(self, action: Floats) -> Floats:
+        """From [−1, 1] to the environment's bounds."""
+        return self.low + (action + 1) / 2 * (self.high - self.low)
+
+    def from_env(self, action: Floats) -> Floats:
+        """From the environment's bounds to [−1, 1]."""
+        return 2 * (action - self.low) / (self.high - self.low) - 1
+
+
+def episode_seed(*numbers: int) -> int:
+    """A seed for an episode, from a run's seed and whatever tells the episode from others."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
+class Lanes(Protocol):
+    """Environments that are stepped together; lane i is the i-th."""
+
+    observation: Floats
+    """What each environment shows now: (lanes, D)."""
+
+    def start(self) -> None:
+        """Start the first episodes."""
+
+    def step(self, actions: Floats) -> list[tuple[int, Step]]:
+        """Take actions in [−1, 1], shape (lanes, A), and return (lane, step) of each transition."""
+
+    def close(self) -> None:
+        """Close the environments."""
+
+
+class EnvLanes:
+    """A list of single environments.
+
+    Every episode is seeded from (run seed, lane, episode number). With the actions of the open
+    episodes that makes a run resumable at any step, without serialising an environment.
+    """
+
+    def __init__(self, envs: list[AnyEnv], scale: ActionScale, seed: int) -> None:
+        self.envs = envs
+        self.scale = scale
+        self.seed = seed
+        space = envs[0].observation_space
+        assert space.shape is not None
+        self.observation = np.zeros((len(envs), *space.shape), np.float32)
+        self.episodes = [0] * len(envs)
+        self.taken: list[list[Floats]] = [[] for _ in envs]  # in the open episodes
+
+    def start(self) -> None:
+        """Start the first episodes."""
+        for lane in range(len(self.envs)):
+            self._start_episode(lane)
+
+    def _start_episode(self, lane: int) -> None:
+        seed = episode_seed(self.seed, lane, self.episodes[lane])
+        self.observation[lane], _ = self.envs[lane].reset(seed=seed)
+        self.taken[lane] = []
+
+    def step(self, actions: Floats) -> list[tuple[int, Step]]:
+        """Step every environment; those whose episode ended start the next one."""
+        steps = []
+        for lane, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
+            observation, reward, terminated, truncated, info = env.step(self.scale.to_env(action))
+            step = make_step(
+                self.observation[lane].copy(), action, float(reward), observation, info,
+                terminated=terminated, truncated=truncated,
+            )  # fmt: skip
+            steps.append((lane, step))
+            self.observation[lane] = observation
+            self.taken[lane].append(action)
+            if terminated or truncated:
+                self.episodes[lane] += 1
+                self._start_episode(lane)
+        return steps
+
+    def resume(self, episodes: list[int], taken: list[Floats], observation: Floats) -> None:
+        """Bring the environments to where they were by playing the open episodes again.
+
+        Raises:
+            RuntimeError: if that leads somewhere else: then the environment is not deterministic.
+        """
+        self.episodes = list(episodes)
+        for lane, actions in enumerate(taken):
+            self._start_episode(lane)
+            for action in actions:
+                self.observation[lane] = self.envs[lane].step(self.scale.to_env(action))[0]
+                self.taken[lane].append(action)
+        if not np.array_equal(self.observation, observation):
+            raise RuntimeError(
+                "Playing the open episode again led to another observation: the environment does "
+                "not repeat itself for the same seed and actions, or it is another one. "
+                "belated.check_delayed_env tells more."
+            )
+
+    def close(self) -> None:
+        """Close the environments."""
+        for env in self.envs:
+            env.close()
+
+
+class VectorLanes:
+    """A Gymnasium vector environment, in any autoreset mode.
+
+    Where the vector environment resets by itself it gives no seed; only the first episodes are
+    seeded then.
+    """
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any], scale: ActionScale, seed: int) -> None:
+        self.envs = envs
+        self.scale = scale
+        self.seed = seed
+        self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self.observation = np.zeros(envs.observation_space.shape or (), np.float32)
+        self.episodes = [0] * envs.num_envs
+        self._ended = np.zeros(envs.num_envs, bool)
+
+    def _seeds(self) -> list[int]:
+        return [episode_seed(self.seed, lane, count) for lane, count in enumerate(self.episodes)]
+
+    def start(self) -> None:
+        """Start the first episodes."""
+        self.observation, _ = self.envs.reset(seed=self._seeds())  # type: ignore[arg-type]
+
+    def step(self, actions: Floats) -> list[tuple[int, Step]]:
+        """Step the vector environment; the step that only resets a lane is no transition."""
+        before = self.observation
+        after, rewards, terminated, truncated, infos = self.envs.step(self.scale.to_env(actions))
+        ended = terminated | truncated
+        steps = []
+        for lane in range(self.envs.num_envs):
+            if self.mode is AutoresetMode.NEXT_STEP and self._ended[lane]:
+                continue
+            following, info = after[lane], _info_of(infos, lane)
+            if self.mode is AutoresetMode.SAME_STEP and ended[lane]:
+                following, info = infos["final_obs"][lane], _info_of(infos["final_info"], lane)
+            step = make_step(
+                before[lane], actions[lane], float(rewards[lane]), following, info,
+                terminated=bool(terminated[lane]), truncated=bool(truncated[lane]),
+            )  # fmt: skip
+            steps.append((lane, step))
+            self.episodes[lane] += int(ended[lane])
+        if self.mode is AutoresetMode.DISABLED and ended.any():
+            after, _ = self.envs.reset(
+                seed=self._seeds(),  # type: ignore[arg-type]
+                options={"reset_mask": ended},
+            )
+        self.observation, self._ended = after, ended
+        return steps
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.envs.close()
+
+
+def make_step(
+    observation: Any,
+    action: Floats,
+    reward: float,
+    next_observation: Any,
+    info: dict[str, Any],
+    *,
+    terminated: bool,
+    truncated: bool,
+) -> Step:
+    """Put together what the learner records of a step."""
+    interval = info["interval"]
+    return Step(
+        observation=observation,
+        action=action,
+        reward=reward,
+        next_observation=next_observation,
+        terminated=terminated,
+        truncated=truncated,
+        interval_end=bool(interval["end"]),
+        revealed=bool(interval["revealed"]),
+        dense_reward=float(info.get("dense_reward", np.nan)),
+    )
+
+
+def _info_of(infos: dict[str, Any], lane: int) -> dict[str, Any]:
+    """The interval and the dense reward of one lane, out of a vector environment's arrays."""
+    info = {"interval": {key: infos["interval"][key][lane] for key in ("end", "revealed")}}
+    if "dense_reward" in infos:
+        info["dense_reward"] = infos["dense_reward"][lane]
+    return info
+
+
+def copies_of(env: AnyEnv, count: int) -> list[AnyEnv]:
+    """Make independent environments like ``env``.
+
+    Raises:
+        ValueError: if the environment cannot be made again.
+    """
+    if count == 0:
+        return []
+    try:
+        if env.spec is None:
+            raise ValueError("it has no spec")
+        return [gym.make(env.spec) for _ in range(count)]
+    except Exception as error:
+        raise ValueError(
+            f"Cannot make another {env} ({error}). Make it with gym.make from a registered id, or "
+            "pass a second environment where one is needed."
+        ) from error

@@ -1,0 +1,82 @@
+"""Where a run's numbers go: ``progress.csv`` always, TensorBoard on request."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+COLUMNS = (
+    "step",
+    "return_mean",
+    "return_std",
+    "revealed_return_mean",
+    "length_mean",
+    "wall_time",
+    "steps_per_second",
+    "td_loss",
+    "auxiliary_loss",
+    "value_mean",
+    "target_mean",
+    "actor_loss",
+    "entropy",
+    "temperature",
+)
+"""The columns of ``progress.csv``; docs/metrics.md defines them."""
+
+
+class Writer(Protocol):
+    """Takes a row of numbers."""
+
+    def write(self, row: Mapping[str, float]) -> None:
+        """Write one row."""
+
+    def close(self) -> None:
+        """Write whatever is still held back."""
+
+
+class CSVWriter:
+    """Appends rows to a CSV file, each one on disk before the call returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.exists():
+            with path.open("w", newline="") as file:
+                csv.writer(file).writerow(COLUMNS)
+
+    def write(self, row: Mapping[str, float]) -> None:
+        """Write one row; a number that a method does not have stays empty."""
+        with self.path.open("a", newline="") as file:
+            csv.DictWriter(file, COLUMNS, restval="").writerow(row)
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+class TensorBoardWriter:
+    """Writes event files that TensorBoard shows."""
+
+    def __init__(self, folder: Path) -> None:
+        from tensorboardX import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder))
+
+    def write(self, row: Mapping[str, float]) -> None:
+        """Write one row, each number as a scalar at its step."""
+        for name, value in row.items():
+            if name != "step":
+                self._writer.add_scalar(name, value, int(row["step"]))
+
+    def close(self) -> None:
+        """Write whatever is still held back."""
+        self._writer.close()
+
+
+def read_progress(path: Path) -> list[dict[str, float]]:
+    """Read the rows of a ``progress.csv``; empty fields are left out."""
+    with path.open(newline="") as file:
+        return [
+            {name: float(value) for name, value in row.items() if value != ""}
+            for row in csv.DictReader(file)
+        ]
