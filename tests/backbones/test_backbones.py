@@ -1,0 +1,235 @@
+"""SAC and TD3 against NumPy in double precision, and the equivalences between critics."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from batches import random_batch
+
+from belated.backbones import SAC, TD3
+from belated.backbones.sac import SACState, _actor_loss
+from belated.backbones.temporal_difference import bootstrapped, critic_loss, lowest_next_value
+from belated.credit import Dense, Revealed
+from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
+from belated.networks import GaussianPolicy
+from belated.replay import IntervalBatch
+
+HIDDEN = (8, 8)
+KEY = jax.random.key(2)
+CRITICS = [
+    Markov(),
+    Segment(7),
+    HC(Singleton((6,)), 0.05),
+    HC(Pairwise(1, (6,)), 0.5),
+    HC(Pairwise(3, (6,)), 5.0),
+    HC(Recurrent(7), 5.0),
+]
+
+
+def float64(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
+
+
+def numpy_mlp(mlp: Any, x: Any) -> Any:
+    for layer in mlp.layers[:-1]:
+        x = np.maximum(x @ layer.weight + layer.bias, 0)
+    return x @ mlp.layers[-1].weight + mlp.layers[-1].bias
+
+
+def numpy_sample(actor: Any, observation: Any, noise: Any) -> Any:
+    mean, log_std = np.split(numpy_mlp(actor.trunk, observation), 2, axis=-1)
+    log_std = np.clip(log_std, -20, 2)
+    raw = mean + np.exp(log_std) * noise
+    log_prob = -0.5 * noise**2 - log_std - 0.5 * np.log(2 * np.pi) - np.log(1 - np.tanh(raw) ** 2)
+    return np.tanh(raw), log_prob.sum(-1)
+
+
+def numpy_q(critic: Any, observation: Any, action: Any) -> Any:
+    return numpy_mlp(critic.network, np.concatenate([observation, action], -1))[:, 0]
+
+
+def test_sacs_losses_equal_a_double_precision_reference() -> None:
+    batch, shape = random_batch(5, 0, size=32)
+    sac = SAC(gamma=0.9, initial_temperature=0.3)
+    state = sac.init(KEY, shape, Markov(), HIDDEN)
+    key, next_key, actor_key = jax.random.split(state.key, 3)
+    after, metrics = sac.update(state, batch, Revealed())
+
+    before, b = float64(state._replace(key=0)), batch
+    noise = np.asarray(jax.random.normal(next_key, b.action.shape), np.float64)
+    action, log_prob = numpy_sample(before.actor, np.float64(b.next_observation), noise)
+    q = np.minimum(*(numpy_q(t, np.float64(b.next_observation), action) for t in before.targets))
+    target = b.reward + 0.9 * (1 - b.terminated) * (q - 0.3 * log_prob)
+    values = [numpy_q(c, np.float64(b.observation), np.float64(b.action)) for c in before.critics]
+    td_loss = sum(np.mean((value - target) ** 2) for value in values)
+    assert metrics["target_mean"] == pytest.approx(target.mean(), rel=1e-5)
+    assert metrics["td_loss"] == pytest.approx(td_loss, rel=1e-5)
+
+    updated = float64(after._replace(key=0))
+    noise = np.asarray(jax.random.normal(actor_key, b.action.shape), np.float64)
+    action, log_prob = numpy_sample(before.actor, np.float64(b.observation), noise)
+    q = np.minimum(*(numpy_q(c, np.float64(b.observation), action) for c in updated.critics))
+    assert metrics["actor_loss"] == pytest.approx(np.mean(0.3 * log_prob - q), rel=1e-4)
+    assert metrics["entropy"] == pytest.approx(-log_prob.mean(), rel=1e-5)
+
+    # Adam's first step is the learning rate along the gradient's sign.
+    gradient = -(log_prob.mean() - shape.action_size)
+    step = float(after.log_alpha - state.log_alpha)
+    assert step == pytest.approx(-3e-4 * np.sign(gradient), rel=1e-3)
+    old, new = (x.critics[0].network.layers[0].weight for x in (before, updated))
+    slow = updated.targets[0].network.layers[0].weight
+    np.testing.assert_allclose(slow, old + 0.005 * (new - old), atol=1e-7)
+    assert (jax.random.key_data(after.key) == jax.random.key_data(key)).all()
+
+
+def test_bootstrapping_stops_on_termination_only() -> None:
+    batch, _ = random_batch(5, 0, size=64)
+    ones = jnp.ones(64)
+    target = bootstrapped(batch.reward, batch, 0.5, ones)
+    np.testing.assert_allclose(target - batch.reward, 0.5 * (1 - batch.terminated), atol=1e-6)
+    assert 0 < batch.terminated.sum() < 64
+
+
+@pytest.mark.parametrize("config", CRITICS[1:], ids=str)
+def test_intervals_of_one_step_give_plain_sacs_targets(config: Any) -> None:
+    """With n = 1 a critic's value is a function of (s, a), so its TD target is SAC's for it."""
+    batch, shape = random_batch(1, 0, size=32)
+    np.testing.assert_array_equal(batch.reward, batch.interval_reward)
+    critic = config.build(KEY, shape, HIDDEN)
+    action = jnp.asarray(batch.action[::-1])
+    # The value that the critic would give (s', a') as a step of its own:
+    as_step = batch._replace(observation=batch.next_observation, action=action)
+    expected = critic.value(critic.encode(as_step), batch.next_observation, action)
+    actual = lowest_next_value((critic,), batch, action)
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+    if isinstance(config, HC):
+        markov = Markov().build(KEY, shape, HIDDEN)
+        markov = dataclasses.replace(markov, network=critic.current)
+        plain = lowest_next_value((markov,), batch, action)
+        np.testing.assert_allclose(actual, plain, atol=1e-6)
+
+
+@pytest.mark.parametrize("backbone", [SAC(), TD3(policy_delay=1)], ids=str)
+@pytest.mark.parametrize("overlap", [0, 2])
+def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: int) -> None:
+    batch, shape = random_batch(5, overlap, size=32)
+    hc = backbone.init(KEY, shape, HC(Singleton((6,)), 0.0), HIDDEN)
+
+    def forget(critics: Any) -> Any:  # H = 0
+        return tuple(
+            dataclasses.replace(c, history=jax.tree.map(jnp.zeros_like, c.history)) for c in critics
+        )
+
+    hc = hc._replace(critics=forget(hc.critics), targets=forget(hc.targets))
+    plain = backbone.init(KEY, shape, Markov(), HIDDEN)
+
+    def as_markov(critics: Any) -> Any:
+        template = plain.critics[0]
+        return tuple(dataclasses.replace(template, network=c.current) for c in critics)
+
+    plain = plain._replace(
+        actor=hc.actor, critics=as_markov(hc.critics), targets=as_markov(hc.targets), key=hc.key
+    )
+    after_hc, metrics_hc = backbone.update(hc, batch, Revealed())
+    after_plain, metrics_plain = backbone.update(plain, batch, Revealed())
+    for name, value in metrics_plain.items():
+        np.testing.assert_allclose(metrics_hc[name], value, rtol=1e-5)
+    for x, y in zip(
+        jax.tree.leaves((after_hc.actor, as_markov(after_hc.critics))),
+        jax.tree.leaves((after_plain.actor, after_plain.critics)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(x, y, atol=1e-6)
+
+
+def actor_gradient(state: SACState, batch: IntervalBatch, window: Any) -> Any:
+    batch = batch._replace(window=window)
+    _, (encodings, _) = critic_loss(state.critics, batch, jnp.zeros(len(window)))
+    noise = jax.random.normal(KEY, batch.action.shape)
+    loss = jax.grad(lambda a: _actor_loss(a, state.critics, encodings, batch, noise, 0.1)[0])  # type: ignore[arg-type]
+    return loss(state.actor)
+
+
+@pytest.mark.parametrize("config", CRITICS[2:], ids=str)
+def test_with_one_hc_critic_the_actor_does_not_see_the_history(config: Any) -> None:
+    batch, shape = random_batch(5, 0, size=32)
+    state = SAC(num_critics=1).init(KEY, shape, config, HIDDEN)
+    other = np.random.default_rng(0).permutation(batch.window)
+    a = actor_gradient(state, batch, batch.window)
+    b = actor_gradient(state, batch, other)
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-7)
+
+
+@pytest.mark.parametrize("config", CRITICS[2:], ids=str)
+def test_with_two_hc_critics_the_history_only_decides_which_one_counts(config: Any) -> None:
+    batch, shape = random_batch(5, 0, size=128)
+    state = SAC().init(KEY, shape, config, HIDDEN)
+    _, (encodings, _) = critic_loss(state.critics, batch, jnp.zeros(128))
+    noise = jax.random.normal(KEY, batch.action.shape)
+    action, _ = state.actor.sample(batch.observation, noise)
+    values = [
+        c.value(e, batch.observation, action) for c, e in zip(state.critics, encodings, strict=True)
+    ]
+    chosen = values[0] <= values[1]
+    assert 0 < chosen.sum() < 128
+
+    def with_chosen(actor: GaussianPolicy) -> Any:
+        action, log_prob = actor.sample(batch.observation, noise)
+        x = jnp.concatenate([batch.observation, action], axis=1)
+        first, second = (c.current(x)[:, 0] for c in state.critics)  # type: ignore[attr-defined]
+        return jnp.mean(0.1 * log_prob - jnp.where(chosen, first, second))
+
+    expected = jax.grad(with_chosen)(state.actor)
+    actual = actor_gradient(state, batch, batch.window)
+    for x, y in zip(jax.tree.leaves(expected), jax.tree.leaves(actual), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-6)
+    # Deciding by C alone, which looks the same, is another rule.
+    x = jnp.concatenate([batch.observation, action], axis=1)
+    by_current = state.critics[0].current(x) <= state.critics[1].current(x)  # type: ignore[attr-defined]
+    assert (by_current[:, 0] != chosen).any()
+
+
+def test_the_oracle_learns_from_the_hidden_reward_and_nobody_else_does() -> None:
+    batch, _ = random_batch(5, 0, size=32)
+    np.testing.assert_array_equal(Dense().reward(batch), batch.dense_reward)
+    np.testing.assert_array_equal(Revealed().reward(batch), batch.reward)
+
+
+def test_td3_smooths_its_target_and_delays_its_actor() -> None:
+    batch, shape = random_batch(5, 0, size=32)
+    td3 = TD3(target_noise=0.0)
+    state = td3.init(KEY, shape, Markov(), HIDDEN)
+    first, metrics = td3.update(state, batch, Revealed())
+    before = float64(state._replace(key=0))
+    observation = np.float64(batch.next_observation)
+    action = np.tanh(numpy_mlp(before.target_actor.trunk, observation))
+    q = np.minimum(*(numpy_q(t, observation, action) for t in before.targets))
+    target = batch.reward + 0.99 * (1 - batch.terminated) * q
+    assert metrics["target_mean"] == pytest.approx(target.mean(), rel=1e-5)
+
+    def weights(part: Any) -> Any:
+        return jax.tree.leaves(part)[0]
+
+    for part in ("actor", "target_actor", "targets"):
+        assert (weights(getattr(first, part)) == weights(getattr(state, part))).all()
+    assert (weights(first.critics) != weights(state.critics)).any()
+    second, _ = td3.update(first, batch, Revealed())
+    for part in ("actor", "target_actor", "targets"):
+        assert (weights(getattr(second, part)) != weights(getattr(first, part))).any()
+    moved = weights(first.targets) + 0.005 * (weights(second.critics) - weights(first.targets))
+    np.testing.assert_allclose(weights(second.targets), moved, atol=1e-7)
+
+
+def test_td3s_noise_is_clipped() -> None:
+    batch, shape = random_batch(5, 0, size=512)
+    noisy, still = TD3(target_noise=100.0, target_noise_clip=0.01), TD3(target_noise=0.0)
+    state = noisy.init(KEY, shape, Markov(), HIDDEN)
+    a = noisy.update(state, batch, Revealed())[1]["target_mean"]
+    b = still.update(state, batch, Revealed())[1]["target_mean"]
+    assert 0 < abs(float(a - b)) < 0.01

@@ -1,0 +1,194 @@
+"""The critics against the paper's formulas, written as loops over single steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from batches import ACTION, OBSERVATION, fill, random_batch
+
+from belated.critics import HC, Markov, Pairwise, ProblemShape, Recurrent, Segment, Singleton
+from belated.critics.hc import HistoryConfig
+from belated.envs.intervals import IntervalSpec
+from belated.replay import IntervalBatch, IntervalReplay
+
+HIDDEN = (8, 8)
+HISTORIES: list[HistoryConfig] = [
+    Singleton((6, 5)),
+    Pairwise(1, (6, 5)),
+    Pairwise(3, (6,)),
+    Recurrent(7),
+]
+CRITICS = [Markov(), Segment(7), *(HC(history, 0.5) for history in HISTORIES)]
+SHAPES = [(5, 0), (5, 2), (3, 5), (1, 0), (1, 1)]
+KEY = jax.random.key(1)
+
+by_name = {"ids": str}
+
+
+def history_of(history: Any, steps: np.ndarray[Any, Any]) -> float:
+    """H of a list of real steps (m, D + A), straight from the paper's definitions."""
+    if len(steps) == 0:
+        return 0.0
+    x = jnp.asarray(steps)
+    if hasattr(history, "gru"):
+        hidden = jnp.zeros((1, history.gru.units))
+        for step in x:
+            hidden = history.gru.step(hidden, jax.nn.relu(history.embed(step[None])))
+        return float(history.head(hidden)[0, 0])
+    total = 0.0
+    for k, term in enumerate(history.terms):
+        for j in range(len(x) - k):
+            pair = x[j] if k == 0 else jnp.concatenate([x[j], x[j + k]])
+            total += float(term(pair[None])[0, 0])
+    return total
+
+
+def real_steps(batch: IntervalBatch, row: int, shape: ProblemShape, end: int) -> Any:
+    """The real steps of a window before t_i + end."""
+    stop = shape.overlap + end
+    return batch.window[row, :stop][batch.window_mask[row, :stop] > 0]
+
+
+def next_history(batch: IntervalBatch, row: int, shape: ProblemShape) -> Any:
+    """The history of the step that follows, after an interval's end with its own phases."""
+    position, length = batch.position[row], batch.length[row]
+    if position < length - 1:
+        return real_steps(batch, row, shape, position + 1)
+    last = slice(length, shape.overlap + length)  # the window's last c places
+    steps = batch.window[row, last].copy()
+    steps[:, OBSERVATION - 1] = np.arange(-shape.overlap, 0) / shape.max_length
+    return steps[batch.window_mask[row, last] > 0]
+
+
+@pytest.mark.parametrize("history", HISTORIES, **by_name)
+@pytest.mark.parametrize(("max_length", "overlap"), SHAPES)
+def test_hc_is_the_papers_sum(history: HistoryConfig, max_length: int, overlap: int) -> None:
+    batch, shape = random_batch(max_length, overlap, size=12)
+    critic = HC(history, 0.5).build(KEY, shape, HIDDEN)
+    encoding = critic.encode(batch)
+    for row in range(12):
+        before = history_of(critic.history, real_steps(batch, row, shape, batch.position[row]))
+        after = history_of(critic.history, next_history(batch, row, shape))
+        whole = history_of(critic.history, real_steps(batch, row, shape, batch.length[row]))
+        assert encoding.before[row] == pytest.approx(before, abs=1e-5)
+        assert encoding.after[row] == pytest.approx(after, abs=1e-5)
+        assert encoding.whole[row] == pytest.approx(whole, abs=1e-5)
+    current = critic.current(np.concatenate([batch.observation, batch.action], 1))[:, 0]
+    value = critic.value(encoding, batch.observation, batch.action)
+    np.testing.assert_allclose(value, encoding.before + current, atol=1e-6)
+
+
+@pytest.mark.parametrize(("max_length", "overlap"), SHAPES)
+def test_q_rnn_reads_the_whole_segment(max_length: int, overlap: int) -> None:
+    batch, shape = random_batch(max_length, overlap, size=12)
+    critic = Segment(7).build(KEY, shape, HIDDEN)
+    encoding = critic.encode(batch)
+    value = critic.value(encoding, batch.observation, batch.action)
+    next_action = jnp.asarray(batch.action[::-1])
+    next_value = critic.next_value(encoding, batch.next_observation, next_action)
+    for row in range(12):
+        here = np.concatenate([batch.observation[row], batch.action[row]])[None]
+        steps = np.concatenate([real_steps(batch, row, shape, batch.position[row]), here])
+        assert value[row] == pytest.approx(history_of(critic, steps), abs=1e-5)
+        there = np.concatenate([batch.next_observation[row], next_action[row]])[None]
+        steps = np.concatenate([next_history(batch, row, shape), there])
+        assert next_value[row] == pytest.approx(history_of(critic, steps), abs=1e-5)
+
+
+@pytest.mark.parametrize("config", CRITICS, **by_name)
+@pytest.mark.parametrize("overlap", [0, 2])
+def test_a_padded_window_equals_the_unpadded_one(config: Any, overlap: int) -> None:
+    """The same intervals under a larger n_max: more padding, and phases rescaled back."""
+    batch, shape = random_batch(4, overlap, size=16)
+    wide = shape._replace(max_length=4 + 3)
+    padding = ((0, 0), (0, 3))
+    rng = np.random.default_rng(0)
+    garbage = rng.normal(size=(16, 4 + overlap + 3, OBSERVATION + ACTION)).astype(np.float32)
+    garbage[:, : 4 + overlap] = batch.window
+    padded = batch._replace(window=garbage, window_mask=np.pad(batch.window_mask, padding))
+    critic = config.build(KEY, shape, HIDDEN)
+    wide_critic = config.build(KEY, wide, HIDDEN)
+    if overlap > 0 and config.uses_windows:
+        # The next interval's overlap gets its phase from n_max: give both the same one.
+        object.__setattr__(wide_critic, "shape", shape)
+    a = critic.encode(batch)
+    b = wide_critic.encode(padded)
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-6)
+
+
+@pytest.mark.parametrize("config", CRITICS, **by_name)
+def test_padding_takes_no_gradient_and_gives_none(config: Any) -> None:
+    batch, shape = random_batch(5, 2, size=16)
+    critic = config.build(KEY, shape, HIDDEN)
+
+    def total(window: Any) -> Any:
+        b = batch._replace(window=window)
+        encoding = critic.encode(b)
+        value = critic.value(encoding, b.observation, b.action)
+        following = critic.next_value(encoding, b.next_observation, b.action)
+        return jnp.sum(value**2 + following**2) + critic.auxiliary_loss(encoding, b)
+
+    gradient = jax.grad(total)(jnp.asarray(batch.window))
+    assert not jnp.any(gradient[batch.window_mask == 0])
+
+
+@pytest.mark.parametrize("config", CRITICS, **by_name)
+def test_intervals_of_one_step_leave_nothing_to_remember(config: Any) -> None:
+    batch, shape = random_batch(1, 0, size=16)
+    critic = config.build(KEY, shape, HIDDEN)
+    encoding = critic.encode(batch)
+    if isinstance(config, HC):
+        assert not np.any(encoding.before)
+        assert not np.any(encoding.after)
+    if isinstance(config, Segment):
+        assert not np.any(encoding.before)
+        assert not np.any(encoding.after)
+
+
+def test_the_regulariser_counts_revealed_intervals_only() -> None:
+    batch, shape = random_batch(5, 0, size=64, reveal_tails=False)
+    assert 0 < batch.revealed.sum() < 64
+    critic = HC(Singleton((6,)), 0.7).build(KEY, shape, HIDDEN)
+    encoding = critic.encode(batch)
+    seen = batch.revealed > 0
+    errors = (np.float64(encoding.whole) - batch.interval_reward)[seen] ** 2
+    assert critic.auxiliary_loss(encoding, batch) == pytest.approx(0.7 * errors.mean(), rel=1e-5)
+    nothing = batch._replace(revealed=np.zeros(64, np.float32))
+    assert critic.auxiliary_loss(encoding, nothing) == 0
+
+
+@pytest.mark.parametrize("history", HISTORIES, **by_name)
+@pytest.mark.parametrize("overlap", [0, 2])
+def test_credit_adds_up_to_what_the_interval_adds(history: HistoryConfig, overlap: int) -> None:
+    spec = IntervalSpec(5, overlap)
+    replay = IntervalReplay(500, OBSERVATION, ACTION, spec)
+    fill(replay, np.random.default_rng(3))
+    shape = ProblemShape(OBSERVATION, ACTION, 5, overlap)
+    critic = HC(history, 0.5).build(KEY, shape, HIDDEN)
+    (batch,) = replay.in_order(500)
+    credit, encoding = np.asarray(critic.credit(batch)), critic.encode(batch)
+    ends = np.flatnonzero(batch.position == batch.length - 1)
+    start = 0
+    for end in ends:
+        earned = float(encoding.whole[end] - encoding.before[start])
+        assert credit[start : end + 1].sum() == pytest.approx(earned, abs=1e-5)
+        start = end + 1
+
+
+@pytest.mark.parametrize("reach", [1, 2, 5])
+def test_pairwise_reaches_exactly_k_steps_back(reach: int) -> None:
+    """Changing step j moves what steps later than j + K add only if pairs reach that far."""
+    batch, shape = random_batch(8, 0, size=64, episodes=40)
+    history = HC(Pairwise(reach, (6,)), 0.5).build(KEY, shape, HIDDEN).history
+    long = batch.length == 8
+    window, mask = batch.window[long], batch.window_mask[long]
+    changed = window.copy()
+    changed[:, 0] += 1
+    a, b = (np.diff(history.prefix_values(w, mask), axis=1) for w in (window, changed))
+    moved = np.abs(a - b).max(axis=0) > 1e-6
+    assert moved.tolist() == [place <= reach for place in range(8)]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from belated.networks import GRU, MLP, DeterministicPolicy, GaussianPolicy
+from belated.networks.policies import LOG_STD_MAX
+
+KEY = jax.random.key(0)
+RNG = np.random.default_rng(0)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    return 1 / (1 + np.exp(-x))
+
+
+def numpy_gru(gru: GRU, x: np.ndarray, mask: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """Step by step, sequence by sequence, in float64."""
+    w, b = np.float64(gru.inputs.weight), np.float64(gru.inputs.bias)
+    u, c = np.float64(gru.recurrent.weight), np.float64(gru.recurrent.bias)
+    n = gru.units
+    states = np.zeros((x.shape[1] + 1, len(x), n))
+    for row in range(len(x)):
+        hidden = np.zeros(n)
+        for time in range(x.shape[1]):
+            if mask[row, time]:
+                gates_x, gates_h = x[row, time] @ w + b, hidden @ u + c
+                reset = sigmoid(gates_x[:n] + gates_h[:n])
+                update = sigmoid(gates_x[n : 2 * n] + gates_h[n : 2 * n])
+                new = np.tanh(gates_x[2 * n :] + reset * gates_h[2 * n :])
+                hidden = (1 - update) * new + update * hidden
+            states[time + 1, row] = hidden
+    return states
+
+
+def test_gru_equals_a_step_by_step_reference() -> None:
+    gru = GRU(KEY, 5, 7)
+    x = RNG.normal(size=(4, 9, 5)).astype(np.float32)
+    mask = RNG.integers(2, size=(4, 9)).astype(np.float32)
+    states = gru.prefixes(jnp.asarray(x), jnp.asarray(mask))
+    np.testing.assert_allclose(states, numpy_gru(gru, x, mask), atol=1e-6)
+
+
+def test_one_step_of_the_gru_continues_a_sequence() -> None:
+    gru = GRU(KEY, 5, 7)
+    x = jnp.asarray(RNG.normal(size=(4, 9, 5)), jnp.float32)
+    states = gru.prefixes(x, jnp.ones((4, 9)))
+    np.testing.assert_allclose(gru.step(states[3], x[:, 3]), states[4], atol=1e-6)
+
+
+def test_mlp_has_relu_between_its_layers_and_none_at_its_end() -> None:
+    mlp = MLP(KEY, 3, (5, 4), 2)
+    x = RNG.normal(size=(6, 3)).astype(np.float32)
+    hidden = x.astype(np.float64)
+    for layer in mlp.layers[:-1]:
+        hidden = np.maximum(hidden @ np.float64(layer.weight) + np.float64(layer.bias), 0)
+    expected = hidden @ np.float64(mlp.layers[-1].weight) + np.float64(mlp.layers[-1].bias)
+    np.testing.assert_allclose(mlp(jnp.asarray(x)), expected, atol=1e-6)
+
+
+def test_log_density_of_the_squashed_gaussian_is_the_change_of_variables() -> None:
+    policy = GaussianPolicy(KEY, 3, (8,), 2)
+    observation = jnp.asarray(RNG.normal(size=(50, 3)), jnp.float32)
+    noise = jnp.asarray(RNG.normal(size=(50, 2)), jnp.float32)
+    action, log_prob = policy.sample(observation, noise)
+    moments = np.float64(policy.trunk(observation))
+    mean, std = moments[:, :2], np.exp(moments[:, 2:])
+    raw = mean + std * np.float64(noise)
+    expected = stats.norm.logpdf(raw, mean, std) - np.log(1 - np.tanh(raw) ** 2)
+    np.testing.assert_allclose(action, np.tanh(raw), atol=1e-6)
+    np.testing.assert_allclose(log_prob, expected.sum(axis=1), atol=1e-4)
+
+
+def test_log_density_integrates_to_one() -> None:
+    policy = GaussianPolicy(KEY, 3, (8,), 1)
+    observation = jnp.zeros((20_001, 3))
+    noise = jnp.linspace(-8, 8, 20_001)[:, None]
+    action, log_prob = policy.sample(observation, noise)
+    density = np.exp(np.float64(log_prob))
+    assert np.trapezoid(density, np.float64(action[:, 0])) == pytest.approx(1, abs=1e-3)
+
+
+def test_extreme_policies_stay_finite() -> None:
+    policy = GaussianPolicy(KEY, 1, (), 1)
+    observation = jnp.array([[1e4], [-1e4]])
+    action, log_prob = policy.sample(observation, jnp.array([[6.0], [-6.0]]))
+    assert jnp.isfinite(action).all()
+    assert jnp.isfinite(log_prob).all()
+    gradient = jax.grad(lambda o: policy.sample(o, jnp.ones((2, 1)))[1].sum())(observation)
+    assert jnp.isfinite(gradient).all()
+    assert LOG_STD_MAX == 2
+
+
+@pytest.mark.parametrize("kind", [GaussianPolicy, DeterministicPolicy])
+def test_the_mode_is_deterministic_and_within_bounds(kind: type) -> None:
+    policy = kind(KEY, 3, (8,), 2)
+    observation = jnp.asarray(100 * RNG.normal(size=(50, 3)), jnp.float32)
+    assert (jnp.abs(policy.mode(observation)) <= 1).all()
+    if kind is GaussianPolicy:
+        noiseless = policy.sample(observation, jnp.zeros((50, 2)))[0]
+        np.testing.assert_allclose(policy.mode(observation), noiseless)

@@ -1,0 +1,259 @@
+"""The replay against a plain list of everything that was ever added."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from batches import ACTION, OBSERVATION, fill
+from hypothesis import given
+from hypothesis import strategies as st
+
+from belated.envs.intervals import IntervalSpec
+from belated.replay import IntervalBatch, IntervalReplay, Step
+
+specs = st.builds(IntervalSpec, st.integers(1, 7), st.integers(0, 4))
+
+
+def tagged(tag: int, phase: float = 0.0) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """An observation that tells which step it belongs to."""
+    return np.array([tag, -tag, tag / 2, phase], np.float32)
+
+
+class Reference:
+    """All steps ever added to a lane, with their episodes and intervals, and no ring at all."""
+
+    def __init__(self, size: int, spec: IntervalSpec) -> None:
+        self.size = size
+        self.spec = spec
+        self.rows: list[tuple[str, int]] = []  # ("step", index) or ("final", index)
+        self.steps: list[dict[str, Any]] = []
+        self.intervals: list[list[int]] = []
+
+    def available(self) -> dict[int, dict[str, Any]]:
+        """The steps that may be sampled, by their tag: no row of their window is overwritten."""
+        oldest = len(self.rows) - self.size
+        found = {}
+        for interval in self.intervals:
+            first = self.steps[interval[0]]
+            reach = min(self.spec.overlap, first["time"])
+            if first["row"] - reach >= oldest:
+                for tag in interval:
+                    window = range(interval[0] - reach, interval[-1] + 1)
+                    found[tag] = self.steps[tag] | {"interval": interval, "window": list(window)}
+        return found
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[tuple[list[int], bool, bool]]:
+    """Episodes as lists of interval lengths, whether they terminate, whether the tail is revealed.
+
+    Lengths are clipped to the declared maximum by the test.
+    """
+    episode = st.tuples(
+        st.lists(st.integers(1, 7), min_size=1, max_size=4), st.booleans(), st.booleans()
+    )
+    return draw(st.lists(episode, min_size=1, max_size=8))
+
+
+def write(
+    replay: IntervalReplay, reference: Reference, script: Any, spec: IntervalSpec, lane: int = 0
+) -> None:
+    tag = len(reference.steps)
+    for lengths, terminates, tail_revealed in script:
+        lengths = [min(length, spec.max_length) for length in lengths]
+        time, total = 0, sum(lengths)
+        for number, length in enumerate(lengths):
+            interval = []
+            for position in range(length):
+                last = time == total - 1
+                end = position == length - 1
+                revealed = end and (tail_revealed or number < len(lengths) - 1)
+                following = 0.0 if end else (position + 1) / spec.max_length
+                replay.add(
+                    Step(
+                        observation=tagged(tag, position / spec.max_length),
+                        action=np.full(ACTION, tag / 100, np.float32),
+                        reward=1000.0 + tag if revealed else 0.0,
+                        next_observation=tagged(-1 if last else tag + 1, following),
+                        terminated=last and terminates,
+                        truncated=last and not terminates,
+                        interval_end=end,
+                        revealed=revealed,
+                        dense_reward=tag / 7,
+                    ),
+                    lane,
+                )
+                reference.steps.append(
+                    {"row": len(reference.rows), "time": time, "position": position,
+                     "terminated": last and terminates, "last": last, "revealed": revealed}
+                )  # fmt: skip
+                reference.rows.append(("step", tag))
+                interval.append(tag)
+                tag, time = tag + 1, time + 1
+            if time == total:
+                reference.rows.append(("final", tag))
+            reference.intervals.append(interval)
+    # A closed interval needs the row of the observation that followed it.
+
+
+def check(batch: IntervalBatch, reference: Reference, spec: IntervalSpec) -> set[int]:
+    """Compare every number of a batch with the reference and return the tags in it."""
+    available = reference.available()
+    width = spec.overlap + spec.max_length
+    for row in range(len(batch.reward)):
+        tag = int(batch.observation[row, 0])
+        assert tag in available
+        step = available[tag]
+        interval = step["interval"]
+        last = reference.steps[interval[-1]]
+        assert batch.position[row] == step["position"]
+        assert batch.length[row] == len(interval)
+        assert batch.terminated[row] == step["terminated"]
+        assert batch.action[row, 0] == np.float32(tag / 100)
+        assert batch.dense_reward[row] == np.float32(tag / 7)
+        assert batch.next_observation[row, 0] == (-1 if step["last"] else tag + 1)
+        end = tag == interval[-1]
+        assert batch.reward[row] == (1000.0 + tag if end and step["revealed"] else 0.0)
+        assert batch.revealed[row] == last["revealed"]
+        if last["revealed"]:
+            assert batch.interval_reward[row] == 1000.0 + interval[-1]
+        for place in range(width):
+            offset = place - spec.overlap
+            there = interval[0] + offset
+            real = there in step["window"]
+            assert batch.window_mask[row, place] == real
+            if real:
+                assert batch.window[row, place, 0] == there
+                assert batch.window[row, place, OBSERVATION] == np.float32(there / 100)
+                phase = np.float32(offset / spec.max_length)
+                assert batch.window[row, place, OBSERVATION - 1] == phase
+            else:
+                assert not batch.window[row, place].any()
+    return {int(tag) for tag in batch.observation[:, 0]}
+
+
+@given(scripts(), specs, st.integers(0, 60), st.integers(0, 2**31))
+def test_batches_hold_what_was_added_and_nothing_that_was_overwritten(
+    script: Any, spec: IntervalSpec, spare: int, seed: int
+) -> None:
+    size = spec.overlap + spec.max_length + 2 + spare
+    replay, reference = IntervalReplay(size, OBSERVATION, ACTION, spec), Reference(size, spec)
+    rng = np.random.default_rng(seed)
+    for episode in script:
+        write(replay, reference, [episode], spec)
+        available = reference.available()
+        assert len(replay) == len(available)
+        if available:
+            check(replay.sample(rng, 16), reference, spec)
+    everything: set[int] = set()
+    for batch in replay.in_order(batch_size=7):
+        everything |= check(batch, reference, spec)
+    assert everything == set(reference.available())
+
+
+def test_a_step_can_be_sampled_as_soon_as_its_interval_ends_and_not_before() -> None:
+    replay = IntervalReplay(50, OBSERVATION, ACTION, IntervalSpec(3))
+    for tag in range(6):
+        end = tag % 3 == 2
+        step = Step(tagged(tag), np.zeros(ACTION), 0.0, tagged(tag + 1), False, False, end, end)
+        replay.add(step)
+        assert len(replay) == 3 * ((tag + 1) // 3)
+        if end:  # the observation that followed is known, although no step was taken in it
+            batch = next(replay.in_order(batch_size=50))
+            assert batch.next_observation[-1, 0] == tag + 1
+
+
+def test_every_available_step_is_equally_likely() -> None:
+    replay = IntervalReplay(60, OBSERVATION, ACTION, IntervalSpec(4, 2), lanes=2)
+    rng = np.random.default_rng(0)
+    fill(replay, rng, episodes=20, lane=0)
+    fill(replay, rng, episodes=3, lane=1)
+    batch = replay.sample(rng, 40_000, windows=False)
+    _, counts = np.unique(batch.observation[:, 0], return_counts=True)
+    assert len(counts) == len(replay)
+    expected = 40_000 / len(replay)
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_lanes_do_not_disturb_each_other() -> None:
+    spec = IntervalSpec(4, 2)
+    together = IntervalReplay(200, OBSERVATION, ACTION, spec, lanes=2)
+    alone = [IntervalReplay(100, OBSERVATION, ACTION, spec) for _ in range(2)]
+    episodes = [fill(alone[lane], np.random.default_rng(lane), episodes=9) for lane in range(2)]
+    interleaved = itertools.zip_longest(*(itertools.chain(*lane) for lane in episodes))
+    for steps in interleaved:
+        for lane, step in enumerate(steps):
+            if step is not None:
+                together.add(step, lane)
+    expected = [*alone[0].in_order(50), *alone[1].in_order(50)]
+    for a, b in zip(together.in_order(50), expected, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_an_abandoned_episode_leaves_no_trace_in_later_windows() -> None:
+    spec = IntervalSpec(3, 2)
+    for steps_of_first in (3, 4):  # cut at an interval's end, and inside one
+        replay = IntervalReplay(50, OBSERVATION, ACTION, spec)
+        for tag in range(steps_of_first):
+            end = tag % 3 == 2
+            replay.add(
+                Step(tagged(tag), np.zeros(ACTION), 0.0, tagged(tag + 1), False, False, end, end)
+            )
+        replay.start_episode()
+        for tag in range(10, 13):
+            end = tag == 12
+            replay.add(
+                Step(tagged(tag), np.zeros(ACTION), 0.0, tagged(tag + 1), False, False, end, end)
+            )
+        batch = next(replay.in_order(50))
+        assert batch.observation[:, 0].tolist() == [0, 1, 2, 10, 11, 12]
+        assert batch.next_observation[:, 0].tolist() == [1, 2, 3, 11, 12, 13]
+        assert batch.window_mask[3].tolist() == [0, 0, 1, 1, 1]
+
+
+@given(scripts(), scripts(), specs, st.integers(0, 40))
+def test_a_restored_replay_goes_on_as_the_saved_one(
+    before: Any, after: Any, spec: IntervalSpec, spare: int
+) -> None:
+    size = spec.overlap + spec.max_length + 2 + spare
+    replay = IntervalReplay(size, OBSERVATION, ACTION, spec)
+    reference = Reference(size, spec)
+    write(replay, reference, before, spec)
+    copy = IntervalReplay(size, OBSERVATION, ACTION, spec)
+    copy.restore(replay.state())
+    second = Reference(size, spec)
+    second.__dict__.update(
+        {k: list(v) if isinstance(v, list) else v for k, v in vars(reference).items()}
+    )
+    write(replay, reference, after, spec)
+    write(copy, second, after, spec)
+    for a, b in zip(replay.in_order(9), copy.in_order(9), strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_without_windows_the_rest_is_the_same() -> None:
+    replay = IntervalReplay(300, OBSERVATION, ACTION, IntervalSpec(4, 2))
+    fill(replay, np.random.default_rng(0))
+    full = replay.sample(np.random.default_rng(1), 20)
+    lean = replay.sample(np.random.default_rng(1), 20, windows=False)
+    assert lean.window.shape == (20, 0, OBSERVATION + ACTION)
+    for a, b in zip(full[:-2], lean[:-2], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_million_steps_of_halfcheetah_take_little_more_than_their_own_bytes() -> None:
+    steps, observation, action = 1_000_000, 18, 6
+    replay = IntervalReplay(steps, observation, action, IntervalSpec(20))
+    # observation, action, two rewards, position, length, time, terminated, revealed
+    raw = steps * (4 * observation + 4 * action + 2 * 4 + 3 * 4 + 2)
+    assert replay.nbytes < 1.25 * raw
+
+
+def test_a_replay_too_small_for_a_window_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 27 rows"):
+        IntervalReplay(26, OBSERVATION, ACTION, IntervalSpec(20, 5))
