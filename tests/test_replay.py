@@ -124,14 +124,14 @@ def check(batch: IntervalBatch, reference: Reference, spec: IntervalSpec) -> set
             offset = place - spec.overlap
             there = interval[0] + offset
             real = there in step["window"]
-            assert batch.window_mask[row, place] == real
+            assert batch.window_mask[place, row] == real
             if real:
-                assert batch.window[row, place, 0] == there
-                assert batch.window[row, place, OBSERVATION] == np.float32(there / 100)
+                assert batch.window[place, row, 0] == there
+                assert batch.window[place, row, OBSERVATION] == np.float32(there / 100)
                 phase = np.float32(offset / spec.max_length)
-                assert batch.window[row, place, OBSERVATION - 1] == phase
+                assert batch.window[place, row, OBSERVATION - 1] == phase
             else:
-                assert not batch.window[row, place].any()
+                assert not batch.window[place, row].any()
     return {int(tag) for tag in batch.observation[:, 0]}
 
 
@@ -212,7 +212,7 @@ def test_an_abandoned_episode_leaves_no_trace_in_later_windows() -> None:
         batch = next(replay.in_order(50))
         assert batch.observation[:, 0].tolist() == [0, 1, 2, 10, 11, 12]
         assert batch.next_observation[:, 0].tolist() == [1, 2, 3, 11, 12, 13]
-        assert batch.window_mask[3].tolist() == [0, 0, 1, 1, 1]
+        assert batch.window_mask[:, 3].tolist() == [0, 0, 1, 1, 1]
 
 
 @given(scripts(), scripts(), specs, st.integers(0, 40))
@@ -241,7 +241,7 @@ def test_without_windows_the_rest_is_the_same() -> None:
     fill(replay, np.random.default_rng(0))
     full = replay.sample(np.random.default_rng(1), 20)
     lean = replay.sample(np.random.default_rng(1), 20, windows=False)
-    assert lean.window.shape == (20, 0, OBSERVATION + ACTION)
+    assert lean.window.shape == (0, 20, OBSERVATION + ACTION)
     for a, b in zip(full[:-2], lean[:-2], strict=True):
         np.testing.assert_array_equal(a, b)
 

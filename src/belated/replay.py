@@ -45,7 +45,8 @@ class IntervalBatch(NamedTuple):
     """Sampled steps with the windows τ_{t_i−c : t_i+n_i} that they belong to.
 
     B is the batch size, W = c + n_max the window's width (0 if no windows were asked for), D and A
-    the sizes of observations (phase included) and actions.
+    the sizes of observations (phase included) and actions. Windows have time first: a critic that
+    looks at neighbouring steps then works on contiguous memory.
     """
 
     observation: BatchArray  # (B, D)
@@ -58,8 +59,8 @@ class IntervalBatch(NamedTuple):
     length: BatchArray  # (B,) n_i
     interval_reward: BatchArray  # (B,) r(τ_i)
     revealed: BatchArray  # (B,) 1.0 where r(τ_i) was revealed
-    window: BatchArray  # (B, W, D + A) from t_i − c on; the phase counts from t_i throughout
-    window_mask: BatchArray  # (B, W) 1.0 for steps of the window, 0.0 for padding
+    window: BatchArray  # (W, B, D + A) from t_i − c on; the phase counts from t_i throughout
+    window_mask: BatchArray  # (W, B) 1.0 for steps of the window, 0.0 for padding
 
 
 class IntervalReplay:
@@ -96,9 +97,8 @@ class IntervalReplay:
             for _ in range(lanes)
         ]
         # What the phase reads in each place of a window: (j − t_i)/n_max, negative in the overlap.
-        offsets = np.arange(-spec.overlap, spec.max_length)
-        self._offsets = offsets
-        self._window_phase = (offsets / spec.max_length).astype(np.float32)
+        self._offsets = np.arange(-spec.overlap, spec.max_length)[:, None]  # (W, 1)
+        self._window_phase = (self._offsets / spec.max_length).astype(np.float32)
 
     def __len__(self) -> int:
         """How many steps can be sampled."""
@@ -140,7 +140,7 @@ class IntervalReplay:
             if own.size:
                 own = own - (ends[index] - lane.available)
                 parts.append(self._gather(lane, lane.slots_of(own), windows))
-        return IntervalBatch(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return _join(parts)
 
     def in_order(self, batch_size: int) -> Iterator[IntervalBatch]:
         """Yield every available step once, oldest first, lane by lane."""
@@ -156,15 +156,15 @@ class IntervalReplay:
         last = (start + length - 1) % size
         here = lane.rows[slots]
         if windows:
-            window = lane.rows[(start[:, None] + self._offsets) % size]
-            # Steps of the overlap that lie before the episode's start, and steps after the end.
+            window = lane.rows[(start + self._offsets) % size]  # (W, B, D + A)
+            # Padding: places before the episode's start, and places after the interval's end.
             time_of_start = lane.time[slots] - position
-            mask = (self._offsets >= -time_of_start[:, None]) & (self._offsets < length[:, None])
+            mask = (self._offsets >= -time_of_start) & (self._offsets < length)
             window[:, :, width - 1] = self._window_phase
             window *= mask[:, :, None]
         else:
-            window = np.zeros((len(slots), 0, lane.rows.shape[1]), np.float32)
-            mask = np.zeros((len(slots), 0), bool)
+            window = np.zeros((0, len(slots), lane.rows.shape[1]), np.float32)
+            mask = np.zeros((0, len(slots)), bool)
         return IntervalBatch(
             observation=here[:, :width],
             action=here[:, width:],
@@ -199,6 +199,17 @@ class IntervalReplay:
                     if name.startswith(prefix)
                 }
             )
+
+
+def _join(parts: list[IntervalBatch]) -> IntervalBatch:
+    """Put batches side by side; windows have their batch axis second."""
+    columns = dict(zip(IntervalBatch._fields, zip(*parts, strict=True), strict=True))
+    return IntervalBatch(
+        **{
+            name: np.concatenate(arrays, axis=1 if name.startswith("window") else 0)
+            for name, arrays in columns.items()
+        }
+    )
 
 
 class _Lane:

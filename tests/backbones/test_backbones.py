@@ -149,7 +149,7 @@ def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: in
 
 def actor_gradient(state: SACState, batch: IntervalBatch, window: Any) -> Any:
     batch = batch._replace(window=window)
-    _, (encodings, _) = critic_loss(state.critics, batch, jnp.zeros(len(window)))
+    _, (encodings, _) = critic_loss(state.critics, batch, jnp.zeros(len(batch.reward)))
     noise = jax.random.normal(KEY, batch.action.shape)
     loss = jax.grad(lambda a: _actor_loss(a, state.critics, encodings, batch, noise, 0.1)[0])  # type: ignore[arg-type]
     return loss(state.actor)
@@ -159,7 +159,7 @@ def actor_gradient(state: SACState, batch: IntervalBatch, window: Any) -> Any:
 def test_with_one_hc_critic_the_actor_does_not_see_the_history(config: Any) -> None:
     batch, shape = random_batch(5, 0, size=32)
     state = SAC(num_critics=1).init(KEY, shape, config, HIDDEN)
-    other = np.random.default_rng(0).permutation(batch.window)
+    other = np.random.default_rng(0).permutation(batch.window, axis=1)
     a = actor_gradient(state, batch, batch.window)
     b = actor_gradient(state, batch, other)
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):

@@ -50,7 +50,7 @@ def history_of(history: Any, steps: np.ndarray[Any, Any]) -> float:
 def real_steps(batch: IntervalBatch, row: int, shape: ProblemShape, end: int) -> Any:
     """The real steps of a window before t_i + end."""
     stop = shape.overlap + end
-    return batch.window[row, :stop][batch.window_mask[row, :stop] > 0]
+    return batch.window[:stop, row][batch.window_mask[:stop, row] > 0]
 
 
 def next_history(batch: IntervalBatch, row: int, shape: ProblemShape) -> Any:
@@ -59,9 +59,9 @@ def next_history(batch: IntervalBatch, row: int, shape: ProblemShape) -> Any:
     if position < length - 1:
         return real_steps(batch, row, shape, position + 1)
     last = slice(length, shape.overlap + length)  # the window's last c places
-    steps = batch.window[row, last].copy()
+    steps = batch.window[last, row].copy()
     steps[:, OBSERVATION - 1] = np.arange(-shape.overlap, 0) / shape.max_length
-    return steps[batch.window_mask[row, last] > 0]
+    return steps[batch.window_mask[last, row] > 0]
 
 
 @pytest.mark.parametrize("history", HISTORIES, **by_name)
@@ -105,10 +105,10 @@ def test_a_padded_window_equals_the_unpadded_one(config: Any, overlap: int) -> N
     """The same intervals under a larger n_max: more padding, and phases rescaled back."""
     batch, shape = random_batch(4, overlap, size=16)
     wide = shape._replace(max_length=4 + 3)
-    padding = ((0, 0), (0, 3))
+    padding = ((0, 3), (0, 0))
     rng = np.random.default_rng(0)
-    garbage = rng.normal(size=(16, 4 + overlap + 3, OBSERVATION + ACTION)).astype(np.float32)
-    garbage[:, : 4 + overlap] = batch.window
+    garbage = rng.normal(size=(4 + overlap + 3, 16, OBSERVATION + ACTION)).astype(np.float32)
+    garbage[: 4 + overlap] = batch.window
     padded = batch._replace(window=garbage, window_mask=np.pad(batch.window_mask, padding))
     critic = config.build(KEY, shape, HIDDEN)
     wide_critic = config.build(KEY, wide, HIDDEN)
@@ -186,9 +186,9 @@ def test_pairwise_reaches_exactly_k_steps_back(reach: int) -> None:
     batch, shape = random_batch(8, 0, size=64, episodes=40)
     history = HC(Pairwise(reach, (6,)), 0.5).build(KEY, shape, HIDDEN).history
     long = batch.length == 8
-    window, mask = batch.window[long], batch.window_mask[long]
+    window, mask = batch.window[:, long], batch.window_mask[:, long]
     changed = window.copy()
-    changed[:, 0] += 1
-    a, b = (np.diff(history.prefix_values(w, mask), axis=1) for w in (window, changed))
-    moved = np.abs(a - b).max(axis=0) > 1e-6
+    changed[0] += 1
+    a, b = (np.diff(history.prefix_values(w, mask), axis=0) for w in (window, changed))
+    moved = np.abs(a - b).max(axis=1) > 1e-6
     assert moved.tolist() == [place <= reach for place in range(8)]

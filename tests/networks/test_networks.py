@@ -40,15 +40,15 @@ def test_gru_equals_a_step_by_step_reference() -> None:
     gru = GRU(KEY, 5, 7)
     x = RNG.normal(size=(4, 9, 5)).astype(np.float32)
     mask = RNG.integers(2, size=(4, 9)).astype(np.float32)
-    states = gru.prefixes(jnp.asarray(x), jnp.asarray(mask))
+    states = gru.prefixes(jnp.asarray(x).swapaxes(0, 1), jnp.asarray(mask).T)
     np.testing.assert_allclose(states, numpy_gru(gru, x, mask), atol=1e-6)
 
 
 def test_one_step_of_the_gru_continues_a_sequence() -> None:
     gru = GRU(KEY, 5, 7)
-    x = jnp.asarray(RNG.normal(size=(4, 9, 5)), jnp.float32)
-    states = gru.prefixes(x, jnp.ones((4, 9)))
-    np.testing.assert_allclose(gru.step(states[3], x[:, 3]), states[4], atol=1e-6)
+    x = jnp.asarray(RNG.normal(size=(9, 4, 5)), jnp.float32)
+    states = gru.prefixes(x, jnp.ones((9, 4)))
+    np.testing.assert_allclose(gru.step(states[3], x[3]), states[4], atol=1e-6)
 
 
 def test_mlp_has_relu_between_its_layers_and_none_at_its_end() -> None:
@@ -59,6 +59,7 @@ def test_mlp_has_relu_between_its_layers_and_none_at_its_end() -> None:
         hidden = np.maximum(hidden @ np.float64(layer.weight) + np.float64(layer.bias), 0)
     expected = hidden @ np.float64(mlp.layers[-1].weight) + np.float64(mlp.layers[-1].bias)
     np.testing.assert_allclose(mlp(jnp.asarray(x)), expected, atol=1e-6)
+    np.testing.assert_allclose(mlp.columns(jnp.asarray(x.T)), expected.T, atol=1e-6)
 
 
 def test_log_density_of_the_squashed_gaussian_is_the_change_of_variables() -> None:

@@ -8,8 +8,15 @@ from typing import Any
 import tyro
 
 from belated.cli.check_env import check_env
+from belated.cli.train import Train, train
 
-COMMANDS: dict[str, Any] = {"check-env": check_env}
+
+def _train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
+    return train(config)
+
+
+_train.__doc__ = Train.__doc__
+COMMANDS: dict[str, Any] = {"train": _train, "check-env": check_env}
 
 
 def main(arguments: list[str] | None = None) -> int:

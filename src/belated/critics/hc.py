@@ -27,11 +27,11 @@ class History(Protocol):
         """H of every prefix of each window.
 
         Args:
-            window: (B, W, D + A), the steps.
-            mask: (B, W), 0 for padding, which counts nothing.
+            window: (W, B, D + A), the steps.
+            mask: (W, B), 0 for padding, which counts nothing.
 
         Returns:
-            (B, W + 1): entry m is H of the first m places; entry 0 is 0.
+            (W + 1, B): entry m is H of the first m places; entry 0 is 0.
         """
 
 
@@ -75,16 +75,26 @@ class PairwiseHistory(eqx.Module):
 
     def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of every prefix: the sum of the pairs that are complete within it."""
-        completed = jnp.zeros(mask.shape)  # (B, W) pairs that end with each step
-        for k, term in enumerate(self.terms[: window.shape[1]]):
-            later, real = window[:, k:], mask[:, k:]
-            pairs = later
-            if k > 0:
-                earlier = window[:, :-k]
-                pairs = jnp.concatenate([earlier, later], axis=-1)
-                real = real * mask[:, :-k]
-            completed = completed.at[:, k:].add(term(pairs)[..., 0] * real)
-        return jnp.pad(jnp.cumsum(completed, axis=1), ((0, 0), (1, 0)))
+        width, batch, size = window.shape
+        columns = window.reshape(width * batch, size).T
+        completed = jnp.zeros((width, batch))  # pairs that end with each step
+        for k, term in enumerate(self.terms[:width]):
+            first = _first_layer_of_pairs(term.layers[0], columns, lag=k * batch)
+            values = term.columns_after_first(first).reshape(width - k, batch)
+            completed = completed.at[k:].add(values * mask[k:] * mask[: width - k])
+        return jnp.pad(jnp.cumsum(completed, axis=0), ((1, 0), (0, 0)))
+
+
+def _first_layer_of_pairs(layer: Linear, columns: jax.Array, lag: int) -> jax.Array:
+    """Apply a layer to the pairs (x_j, x_{j+lag}) of columns, without putting them together.
+
+    Its weights for x_j and for x_{j+lag} are applied to single columns, and the outcomes are added
+    with a shift. Where the lag is 0 there is just one column, not a pair.
+    """
+    if lag == 0:
+        return layer.columns(columns)
+    earlier, later = jnp.split(layer.weight, 2)
+    return earlier.T @ columns[:, :-lag] + later.T @ columns[:, lag:] + layer.bias[:, None]
 
 
 @dataclass(frozen=True)
@@ -114,8 +124,8 @@ class RecurrentHistory(eqx.Module):
     def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of every prefix; 0 as long as no real step came."""
         states = self.gru.prefixes(jax.nn.relu(self.embed(window)), mask)  # (W + 1, B, units)
-        seen = jnp.pad(jnp.cumsum(mask, axis=1), ((0, 0), (1, 0))) > 0
-        return jnp.where(seen, self.head(states)[..., 0].T, 0.0)
+        seen = jnp.pad(jnp.cumsum(mask, axis=0), ((1, 0), (0, 0))) > 0
+        return jnp.where(seen, self.head(states)[..., 0], 0.0)
 
 
 @dataclass(frozen=True)
@@ -164,7 +174,7 @@ class HCCritic(eqx.Module):
         prefix = self._prefixes(batch)
         fresh = jnp.zeros(len(batch.position))
         if self.shape.overlap > 0:
-            fresh = self.history.prefix_values(*next_overlap(batch, self.shape))[:, -1]
+            fresh = self.history.prefix_values(*next_overlap(batch, self.shape))[-1]
         return Histories(
             before=prefix(batch.position),
             after=jnp.where(is_interval_end(batch), fresh, prefix(batch.position + 1)),
@@ -175,7 +185,7 @@ class HCCritic(eqx.Module):
         """Return the function (B,) → (B,) from numbers of steps since t_i to H up to there."""
         values = self.history.prefix_values(batch.window, batch.window_mask)
         start = self.shape.overlap
-        return lambda steps: jnp.take_along_axis(values, (start + steps)[:, None], axis=1)[:, 0]
+        return lambda steps: jnp.take_along_axis(values, (start + steps)[None], axis=0)[0]
 
     def credit(self, batch: IntervalBatch) -> jax.Array:
         """What each step adds to H: H(τ_{t_i−c:t+1}) − H(τ_{t_i−c:t}), shape (B,)."""

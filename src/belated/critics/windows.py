@@ -21,11 +21,11 @@ def next_overlap(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, 
     They are the same steps, but their phase counts from t_{i+1} instead of t_i.
 
     Returns:
-        The steps (B, c, D + A) and their mask (B, c).
+        The steps (c, B, D + A) and their mask (c, B).
     """
-    places = batch.length[:, None] + jnp.arange(shape.overlap)
-    mask = jnp.take_along_axis(batch.window_mask, places, axis=1)
-    steps = jnp.take_along_axis(batch.window, places[:, :, None], axis=1)
+    places = batch.length + jnp.arange(shape.overlap)[:, None]  # (c, B)
+    mask = jnp.take_along_axis(batch.window_mask, places, axis=0)
+    steps = jnp.take_along_axis(batch.window, places[:, :, None], axis=0)
     phase = jnp.arange(-shape.overlap, 0) / shape.max_length
-    steps = steps.at[:, :, shape.observation_size - 1].set(phase)
+    steps = steps.at[:, :, shape.observation_size - 1].set(phase[:, None])
     return steps * mask[:, :, None], mask

@@ -45,13 +45,13 @@ class GRU(eqx.Module):
         """Return the hidden state after each prefix of a sequence, the empty one included.
 
         Args:
-            x: (B, W, inputs).
-            mask: (B, W); where it is 0 the hidden state is carried over unchanged.
+            x: (W, B, inputs).
+            mask: (W, B); where it is 0 the hidden state is carried over unchanged.
 
         Returns:
             (W + 1, B, units), zeros first.
         """
-        start = jnp.zeros((x.shape[0], self.units), x.dtype)
+        start = jnp.zeros((x.shape[1], self.units), x.dtype)
 
         def advance(
             hidden: jax.Array, step: tuple[jax.Array, jax.Array]
@@ -60,6 +60,6 @@ class GRU(eqx.Module):
             hidden = jnp.where(real[:, None] > 0, self._step(hidden, gates), hidden)
             return hidden, hidden
 
-        gates = jnp.swapaxes(self.inputs(x), 0, 1)  # one product for all steps
-        _, states = jax.lax.scan(advance, start, (gates, mask.T))
+        gates = self.inputs(x)  # one product for all steps
+        _, states = jax.lax.scan(advance, start, (gates, mask))
         return jnp.concatenate([start[None], states])

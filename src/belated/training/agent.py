@@ -154,7 +154,7 @@ class Agent:
         if out is not None:
             folder = Path(out)
             folder.mkdir(parents=True, exist_ok=True)
-            self._writers = [CSVWriter(folder / "progress.csv")]
+            self._writers = [CSVWriter(folder / "progress.csv", self.history)]
             if tensorboard:
                 self._writers.append(TensorBoardWriter(folder / "tensorboard"))
             callbacks = [

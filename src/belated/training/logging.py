@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -37,13 +37,19 @@ class Writer(Protocol):
 
 
 class CSVWriter:
-    """Appends rows to a CSV file, each one on disk before the call returns."""
+    """Writes rows to a CSV file, each one on disk before the call returns.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: the file; if it is there already it is written anew.
+        rows: what was logged before, when a run goes on.
+    """
+
+    def __init__(self, path: Path, rows: Sequence[Mapping[str, float]] = ()) -> None:
         self.path = path
-        if not path.exists():
-            with path.open("w", newline="") as file:
-                csv.writer(file).writerow(COLUMNS)
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, restval="")
+            writer.writeheader()
+            writer.writerows(rows)
 
     def write(self, row: Mapping[str, float]) -> None:
         """Write one row; a number that a method does not have stays empty."""

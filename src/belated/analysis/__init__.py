@@ -1,0 +1,1 @@
+"""Runs -> statistics -> figures."""

@@ -1,0 +1,173 @@
+"""``belated train``: learn a task and leave a run folder behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import belated
+from belated.envs.intervals import AnyEnv
+from belated.envs.tasks import make
+from belated.methods import to_json
+from belated.training.agent import Agent
+
+
+@dataclass(frozen=True)
+class Train:
+    """Learn a task and write config.json, progress.csv and checkpoint/ to a run folder.
+
+    Ctrl-C stops between two steps and saves first; --resume goes on from there.
+    """
+
+    env: str | None = None
+    """A task of the paper such as belated/HalfCheetah-sum-n20-v0, or any Gymnasium id together
+    with --interval. your_module:YourEnv-v0 imports your_module first."""
+    interval: str | None = None
+    """Delay the environment with intervals of this length: 20, 15:20 (uniform), 5=0.2,10=0.8."""
+    reward: str | None = None
+    """The interval reward: sum (default), max, square, weighted:w0,w1,... or
+    package.module:function."""
+    overlap: int | None = None
+    """How many steps before its first one an interval's reward depends on (default 0)."""
+    method: str = "hc-pairwise-1"
+    """How to learn; an unknown name lists what there is."""
+    steps: int = 1_000_000
+    """How many environment steps the run has in all."""
+    seed: int = 0
+    """Fixes networks, exploration, sampling and the environment's episodes."""
+    out: Path | None = None
+    """The run folder (default: runs/ENV-METHOD-sSEED). It must not hold a run already."""
+    resume: Path | None = None
+    """Go on with the run in this folder; all settings are taken from it."""
+    learning_starts: int | None = None
+    """How many uniformly random steps come first (default: the method's, 5000)."""
+    eval_every: int = 5_000
+    """How many steps lie between two evaluations."""
+    eval_episodes: int = 10
+    """How many episodes an evaluation has."""
+    checkpoint_every: int = 50_000
+    """How many steps lie between two checkpoints; there is always one at the end."""
+    num_envs: int = 1
+    """How many copies of the environment run side by side."""
+    set: list[str] = field(default_factory=list)
+    """Other hyperparameters, as name=value: --set batch_size=256 hidden=[64,64]."""
+    tensorboard: bool = False
+    """Also write event files for TensorBoard."""
+    progress: bool = True
+    """Show a progress bar."""
+
+
+def train(config: Train) -> int:
+    """Run the command and return its exit code."""
+    if config.resume is None:
+        folder, agent = _start(config)
+    else:
+        folder, config, agent = _resume(config)
+    remaining = config.steps - agent.steps
+    if remaining <= 0:
+        print(f"{folder} has its {config.steps} steps already.")
+        return 0
+    try:
+        agent.learn(
+            remaining,
+            progress_bar=config.progress,
+            out=folder,
+            eval_every=config.eval_every,
+            eval_episodes=config.eval_episodes,
+            checkpoint_every=config.checkpoint_every,
+            tensorboard=config.tensorboard,
+        )
+    except KeyboardInterrupt:
+        print(
+            f"Stopped after {agent.steps} steps; everything is saved. Go on with\n"
+            f"  belated train --resume {folder}"
+        )
+        return 130
+    last = agent.history[-1] if agent.history else {}
+    if last:
+        print(f"{folder}: return {last['return_mean']:,.1f} after {agent.steps} steps")
+    return 0
+
+
+def _start(config: Train) -> tuple[Path, Agent]:
+    env = make_env(config)
+    agent = Agent(
+        config.method, env, seed=config.seed, num_envs=config.num_envs, **_overrides(config)
+    )
+    name = f"{config.env}-{config.method}-s{config.seed}".replace("/", "-").replace(":", "-")
+    folder = config.out or Path("runs") / name
+    if (folder / "config.json").exists():
+        raise ValueError(
+            f"{folder} holds a run already. Choose another --out, or go on with --resume {folder}."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {
+        name: value
+        for name, value in dataclasses.asdict(config).items()
+        if name not in ("out", "resume", "progress")
+    }
+    document = {"belated": belated.__version__} | settings
+    document["hyperparameters"] = to_json(agent.method)
+    (folder / "config.json").write_text(json.dumps(document, indent=2) + "\n")
+    return folder, agent
+
+
+def _resume(config: Train) -> tuple[Path, Train, Agent]:
+    folder = config.resume
+    assert folder is not None
+    given = [
+        f"--{f.name.replace('_', '-')}"
+        for f in dataclasses.fields(Train)
+        if f.name not in ("resume", "progress", "steps")
+        and getattr(config, f.name) != getattr(Train(), f.name)
+    ]
+    if given:
+        raise ValueError(
+            f"--resume takes all settings from {folder}; leave out {', '.join(given)}."
+        )
+    saved = read_config(folder)
+    if config.steps == Train().steps:
+        config = dataclasses.replace(saved, resume=folder, progress=config.progress)
+    else:
+        steps, progress = config.steps, config.progress
+        config = dataclasses.replace(saved, resume=folder, progress=progress, steps=steps)
+    return folder, config, Agent.load(folder, make_env(config), num_envs=config.num_envs)
+
+
+def read_config(folder: Path) -> Train:
+    """Read the settings of a run."""
+    file = folder / "config.json"
+    if not file.is_file():
+        raise ValueError(f"{folder} holds no run: there is no config.json.")
+    document: dict[str, Any] = json.loads(file.read_text())
+    known = {f.name for f in dataclasses.fields(Train)}
+    return Train(**{name: value for name, value in document.items() if name in known})
+
+
+def make_env(config: Train) -> AnyEnv:
+    """Make the environment of a run."""
+    if config.env is None:
+        raise ValueError(
+            "Which environment? For example --env belated/PointReach-v0, or --env HalfCheetah-v5 "
+            "--interval 20."
+        )
+    return make(config.env, interval=config.interval, reward=config.reward, overlap=config.overlap)
+
+
+def _overrides(config: Train) -> dict[str, Any]:
+    overrides: dict[str, Any] = {}
+    for item in config.set:
+        name, equals, text = item.partition("=")
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            equals = ""
+        if not equals:
+            raise ValueError(f"Cannot read --set {item}; write for example --set batch_size=256.")
+        overrides[name] = tuple(value) if isinstance(value, list) else value
+    if config.learning_starts is not None:
+        overrides["learning_starts"] = config.learning_starts
+    return overrides
