@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help install test lint format demo bench-wrappers clean
+.PHONY: help install test lint format demo bench bench-wrappers results-halfcheetah clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -27,8 +27,14 @@ format: $(INSTALLED)  ## let ruff format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-demo: $(INSTALLED)  ## delay a robot's reward, print and draw what an agent is told
-	$(BIN)/python examples/late_reward.py --out demo
+demo: $(INSTALLED)  ## learn Point Reach with and without the paper's Q-function, and draw it
+	$(BIN)/belated demo --out demo
+
+bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the bench extra)
+	$(BIN)/python benchmarks/throughput.py --json-file results/throughput.json
+
+results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (an hour)
+	results/halfcheetah-sum-n20/run.sh
 
 bench-wrappers: $(INSTALLED)  ## what the wrappers cost per environment step
 	$(BIN)/python benchmarks/wrapper_overhead.py

@@ -18,6 +18,26 @@ from typing import Any
 from belated.backbones import SAC, TD3, Backbone
 from belated.credit import Credit, Dense, Revealed
 from belated.critics import HC, CriticConfig, Markov, Pairwise, Recurrent, Segment, Singleton
+from belated.envs.lengths import non_negative_int, positive_int
+
+__all__ = [
+    "HC",
+    "METHODS",
+    "SAC",
+    "TD3",
+    "Dense",
+    "Markov",
+    "Method",
+    "Pairwise",
+    "Recurrent",
+    "Revealed",
+    "Segment",
+    "Singleton",
+    "find_method",
+    "from_json",
+    "override",
+    "to_json",
+]
 
 
 @dataclass(frozen=True)
@@ -48,13 +68,10 @@ class Method:
     updates_per_dispatch: int = 1
 
     def __post_init__(self) -> None:
-        for name in (
-            "batch_size", "replay_size", "updates_per_step", "updates_per_dispatch",
-        ):  # fmt: skip
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        if self.learning_starts < 0:
-            raise ValueError(f"learning_starts must be at least 0, got {self.learning_starts}.")
+        for name in ("batch_size", "replay_size", "updates_per_step", "updates_per_dispatch"):
+            positive_int(getattr(self, name), name)
+        non_negative_int(self.learning_starts, "learning_starts")
+        object.__setattr__(self, "hidden", tuple(self.hidden))
 
 
 METHODS: dict[str, Method] = {
@@ -103,7 +120,8 @@ def override(method: Method, changes: Mapping[str, Any]) -> Method:
             f"There is no hyperparameter {', '.join(unknown)}; this method has "
             f"{', '.join(sorted(known))}."
         )
-    changed: Method = _replace(method, changes)
+    tuples = {name: tuple(v) if isinstance(v, list) else v for name, v in changes.items()}
+    changed: Method = _replace(method, tuples)
     return changed
 
 
@@ -142,6 +160,9 @@ def to_json(config: Any) -> Any:
 def from_json(values: Any) -> Any:
     """Undo `to_json`; only configs of this package are made, nothing else is ever called."""
     if isinstance(values, dict):
+        kind = values.get("type")
+        if kind not in _CONFIGS:
+            raise ValueError(f"There is no part of a method called {kind!r}.")
         fields = {name: from_json(value) for name, value in values.items() if name != "type"}
-        return _CONFIGS[values["type"]](**fields)
+        return _CONFIGS[kind](**fields)
     return tuple(values) if isinstance(values, list) else values

@@ -93,7 +93,7 @@ class IntervalReplay:
                 f"{smallest * lanes} rows."
             )
         self._lanes = [
-            _Lane(size, observation_size + action_size, observation_size, spec.overlap)
+            _Lane(size, observation_size + action_size, observation_size, spec)
             for _ in range(lanes)
         ]
         # What the phase reads in each place of a window: (j − t_i)/n_max, negative in the overlap.
@@ -133,13 +133,10 @@ class IntervalReplay:
             return self._gather(lane, lane.slots_of(picks), windows)
         ends = np.cumsum([lane.available for lane in self._lanes])
         lanes = np.searchsorted(ends, picks, side="right")
-        order = np.argsort(lanes, kind="stable")
         parts = []
         for index, lane in enumerate(self._lanes):
-            own = picks[order][lanes[order] == index]
-            if own.size:
-                own = own - (ends[index] - lane.available)
-                parts.append(self._gather(lane, lane.slots_of(own), windows))
+            own = picks[lanes == index] - (ends[index] - lane.available)
+            parts.append(self._gather(lane, lane.slots_of(own), windows))
         return _join(parts)
 
     def in_order(self, batch_size: int) -> Iterator[IntervalBatch]:
@@ -215,9 +212,9 @@ def _join(parts: list[IntervalBatch]) -> IntervalBatch:
 class _Lane:
     """The ring of one environment."""
 
-    def __init__(self, size: int, row_size: int, observation_size: int, overlap: int) -> None:
+    def __init__(self, size: int, row_size: int, observation_size: int, spec: IntervalSpec) -> None:
         self.size = size
-        self.overlap = overlap
+        self.overlap, self.max_length = spec.overlap, spec.max_length
         self.observation_size = observation_size
         self.rows = np.zeros((size, row_size), np.float32)
         self.reward = np.zeros(size, np.float32)
@@ -237,6 +234,11 @@ class _Lane:
         self.intervals: deque[tuple[int, int]] = deque()
 
     def add(self, step: Step) -> None:
+        if self.interval_step == self.max_length:
+            raise ValueError(
+                f"An interval has more than the declared {self.max_length} steps. Raise max_length "
+                "in the environment's interval_spec; belated.check_delayed_env tells more."
+            )
         slot = self._next_slot()
         self.rows[slot, : self.observation_size] = step.observation
         self.rows[slot, self.observation_size :] = step.action
@@ -300,7 +302,7 @@ class _Lane:
     _COUNTERS = ("head", "available", "written", "episode_step", "interval_step")
 
     def saved(self) -> dict[str, Array]:
-        filled = min(self.written, self.size)
+        filled = min(self.written + 1, self.size)  # with the row of what follows an interval
         return {name: array[:filled] for name, array in self.arrays().items()} | {
             "counters": np.array([getattr(self, name) for name in self._COUNTERS], np.int64),
             "intervals": np.array(self.intervals, np.int64).reshape(-1, 2),

@@ -60,7 +60,7 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     key, next_key, actor_key = jax.random.split(state.key, 3)
     after, metrics = sac.update(state, batch, Revealed())
 
-    before, b = float64(state._replace(key=0)), batch
+    before, b = float64(state._replace(key=jnp.zeros(()))), batch
     noise = np.asarray(jax.random.normal(next_key, b.action.shape), np.float64)
     action, log_prob = numpy_sample(before.actor, np.float64(b.next_observation), noise)
     q = np.minimum(*(numpy_q(t, np.float64(b.next_observation), action) for t in before.targets))
@@ -70,7 +70,7 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     assert metrics["target_mean"] == pytest.approx(target.mean(), rel=1e-5)
     assert metrics["td_loss"] == pytest.approx(td_loss, rel=1e-5)
 
-    updated = float64(after._replace(key=0))
+    updated = float64(after._replace(key=jnp.zeros(())))
     noise = np.asarray(jax.random.normal(actor_key, b.action.shape), np.float64)
     action, log_prob = numpy_sample(before.actor, np.float64(b.observation), noise)
     q = np.minimum(*(numpy_q(c, np.float64(b.observation), action) for c in updated.critics))
@@ -206,7 +206,7 @@ def test_td3_smooths_its_target_and_delays_its_actor() -> None:
     td3 = TD3(target_noise=0.0)
     state = td3.init(KEY, shape, Markov(), HIDDEN)
     first, metrics = td3.update(state, batch, Revealed())
-    before = float64(state._replace(key=0))
+    before = float64(state._replace(key=jnp.zeros(())))
     observation = np.float64(batch.next_observation)
     action = np.tanh(numpy_mlp(before.target_actor.trunk, observation))
     q = np.minimum(*(numpy_q(t, observation, action) for t in before.targets))

@@ -26,8 +26,6 @@ CRITICS = [Markov(), Segment(7), *(HC(history, 0.5) for history in HISTORIES)]
 SHAPES = [(5, 0), (5, 2), (3, 5), (1, 0), (1, 1)]
 KEY = jax.random.key(1)
 
-by_name = {"ids": str}
-
 
 def history_of(history: Any, steps: np.ndarray[Any, Any]) -> float:
     """H of a list of real steps (m, D + A), straight from the paper's definitions."""
@@ -64,7 +62,7 @@ def next_history(batch: IntervalBatch, row: int, shape: ProblemShape) -> Any:
     return steps[batch.window_mask[last, row] > 0]
 
 
-@pytest.mark.parametrize("history", HISTORIES, **by_name)
+@pytest.mark.parametrize("history", HISTORIES, ids=str)
 @pytest.mark.parametrize(("max_length", "overlap"), SHAPES)
 def test_hc_is_the_papers_sum(history: HistoryConfig, max_length: int, overlap: int) -> None:
     batch, shape = random_batch(max_length, overlap, size=12)
@@ -77,7 +75,7 @@ def test_hc_is_the_papers_sum(history: HistoryConfig, max_length: int, overlap: 
         assert encoding.before[row] == pytest.approx(before, abs=1e-5)
         assert encoding.after[row] == pytest.approx(after, abs=1e-5)
         assert encoding.whole[row] == pytest.approx(whole, abs=1e-5)
-    current = critic.current(np.concatenate([batch.observation, batch.action], 1))[:, 0]
+    current = critic.current(jnp.concatenate([batch.observation, batch.action], 1))[:, 0]
     value = critic.value(encoding, batch.observation, batch.action)
     np.testing.assert_allclose(value, encoding.before + current, atol=1e-6)
 
@@ -99,7 +97,7 @@ def test_q_rnn_reads_the_whole_segment(max_length: int, overlap: int) -> None:
         assert next_value[row] == pytest.approx(history_of(critic, steps), abs=1e-5)
 
 
-@pytest.mark.parametrize("config", CRITICS, **by_name)
+@pytest.mark.parametrize("config", CRITICS, ids=str)
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_a_padded_window_equals_the_unpadded_one(config: Any, overlap: int) -> None:
     """The same intervals under a larger n_max: more padding, and phases rescaled back."""
@@ -121,7 +119,7 @@ def test_a_padded_window_equals_the_unpadded_one(config: Any, overlap: int) -> N
         np.testing.assert_allclose(x, y, atol=1e-6)
 
 
-@pytest.mark.parametrize("config", CRITICS, **by_name)
+@pytest.mark.parametrize("config", CRITICS, ids=str)
 def test_padding_takes_no_gradient_and_gives_none(config: Any) -> None:
     batch, shape = random_batch(5, 2, size=16)
     critic = config.build(KEY, shape, HIDDEN)
@@ -137,7 +135,7 @@ def test_padding_takes_no_gradient_and_gives_none(config: Any) -> None:
     assert not jnp.any(gradient[batch.window_mask == 0])
 
 
-@pytest.mark.parametrize("config", CRITICS, **by_name)
+@pytest.mark.parametrize("config", CRITICS, ids=str)
 def test_intervals_of_one_step_leave_nothing_to_remember(config: Any) -> None:
     batch, shape = random_batch(1, 0, size=16)
     critic = config.build(KEY, shape, HIDDEN)
@@ -162,7 +160,7 @@ def test_the_regulariser_counts_revealed_intervals_only() -> None:
     assert critic.auxiliary_loss(encoding, nothing) == 0
 
 
-@pytest.mark.parametrize("history", HISTORIES, **by_name)
+@pytest.mark.parametrize("history", HISTORIES, ids=str)
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_credit_adds_up_to_what_the_interval_adds(history: HistoryConfig, overlap: int) -> None:
     spec = IntervalSpec(5, overlap)
@@ -177,7 +175,7 @@ def test_credit_adds_up_to_what_the_interval_adds(history: HistoryConfig, overla
     for end in ends:
         earned = float(encoding.whole[end] - encoding.before[start])
         assert credit[start : end + 1].sum() == pytest.approx(earned, abs=1e-5)
-        start = end + 1
+        start = int(end) + 1
 
 
 @pytest.mark.parametrize("reach", [1, 2, 5])

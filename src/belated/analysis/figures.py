@@ -99,7 +99,10 @@ def point_reach_heatmap(agent: Agent, path: Path, *, title: str = "") -> Path:
         values.reshape(x.shape), origin="lower", extent=(0, SIZE, 0, SIZE), cmap="viridis"
     )
     axes.plot(walked[:, 0], walked[:, 1], color="white", linewidth=1.5)
-    target = Rectangle(TARGET_LOW, *(TARGET_HIGH - TARGET_LOW), fill=False, edgecolor="#e8684a")
+    left, bottom = TARGET_LOW
+    target = Rectangle(
+        (left, bottom), *(TARGET_HIGH - TARGET_LOW), fill=False, edgecolor="#e8684a", linewidth=2
+    )
     axes.add_patch(target)
     axes.set_title(title, loc="left", fontsize=10)
     figure.colorbar(image, ax=axes, label="b(s, a)")

@@ -8,6 +8,9 @@ from typing import Any
 import tyro
 
 from belated.cli.check_env import check_env
+from belated.cli.credit import credit
+from belated.cli.demo import demo
+from belated.cli.evaluate import evaluate
 from belated.cli.train import Train, train
 
 
@@ -16,7 +19,14 @@ def _train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
 
 
 _train.__doc__ = Train.__doc__
-COMMANDS: dict[str, Any] = {"train": _train, "check-env": check_env}
+
+COMMANDS: dict[str, Any] = {
+    "train": _train,
+    "evaluate": evaluate,
+    "credit": credit,
+    "demo": demo,
+    "check-env": check_env,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
             description="Off-policy reinforcement learning for rewards that arrive late.",
             args=arguments,
         )
-    except ValueError as error:
+    except (ValueError, FileNotFoundError) as error:
         print(f"belated: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     return code

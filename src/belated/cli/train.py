@@ -12,7 +12,10 @@ import belated
 from belated.envs.intervals import AnyEnv
 from belated.envs.tasks import make
 from belated.methods import to_json
+from belated.training import checkpoint
 from belated.training.agent import Agent
+
+DEFAULT_STEPS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,17 @@ class Train:
     """How many steps before its first one an interval's reward depends on (default 0)."""
     method: str = "hc-pairwise-1"
     """How to learn; an unknown name lists what there is."""
-    steps: int = 1_000_000
-    """How many environment steps the run has in all."""
+    steps: int | None = None
+    """How many environment steps the run has in all (default: 1,000,000). With --resume: a new
+    goal."""
     seed: int = 0
     """Fixes networks, exploration, sampling and the environment's episodes."""
     out: Path | None = None
     """The run folder (default: runs/ENV-METHOD-sSEED). It must not hold a run already."""
     resume: Path | None = None
     """Go on with the run in this folder; all settings are taken from it."""
+    trust: bool = False
+    """With --resume: import the modules that the folder's settings name."""
     learning_starts: int | None = None
     """How many uniformly random steps come first (default: the method's, 5000)."""
     eval_every: int = 5_000
@@ -63,12 +69,13 @@ class Train:
 def train(config: Train) -> int:
     """Run the command and return its exit code."""
     if config.resume is None:
+        config = dataclasses.replace(config, steps=config.steps or DEFAULT_STEPS)
         folder, agent = _start(config)
     else:
-        folder, config, agent = _resume(config)
-    remaining = config.steps - agent.steps
+        folder, config, agent = _resume(config, config.resume)
+    remaining = (config.steps or DEFAULT_STEPS) - agent.steps
     if remaining <= 0:
-        print(f"{folder} has its {config.steps} steps already.")
+        print(f"{folder} has its {config.steps} steps already; set a new goal with --steps.")
         return 0
     try:
         agent.learn(
@@ -82,46 +89,50 @@ def train(config: Train) -> int:
         )
     except KeyboardInterrupt:
         print(
-            f"Stopped after {agent.steps} steps; everything is saved. Go on with\n"
+            f"Stopped after {agent.steps} steps. Go on from the last checkpoint with\n"
             f"  belated train --resume {folder}"
         )
         return 130
-    last = agent.history[-1] if agent.history else {}
-    if last:
-        print(f"{folder}: return {last['return_mean']:,.1f} after {agent.steps} steps")
+    last = agent.history[-1]["return_mean"]
+    print(f"{folder}: return {last:,.1f} after {agent.steps} steps")
     return 0
 
 
 def _start(config: Train) -> tuple[Path, Agent]:
-    env = make_env(config)
-    agent = Agent(
-        config.method, env, seed=config.seed, num_envs=config.num_envs, **_overrides(config)
-    )
+    agent = _new_agent(config, make_env(config))
     name = f"{config.env}-{config.method}-s{config.seed}".replace("/", "-").replace(":", "-")
     folder = config.out or Path("runs") / name
-    if (folder / "config.json").exists():
+    if any((folder / name).exists() for name in ("config.json", "progress.csv", "checkpoint")):
         raise ValueError(
             f"{folder} holds a run already. Choose another --out, or go on with --resume {folder}."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {
-        name: value
-        for name, value in dataclasses.asdict(config).items()
-        if name not in ("out", "resume", "progress")
-    }
-    document = {"belated": belated.__version__} | settings
-    document["hyperparameters"] = to_json(agent.method)
-    (folder / "config.json").write_text(json.dumps(document, indent=2) + "\n")
+    _write_config(folder, config, agent)
     return folder, agent
 
 
-def _resume(config: Train) -> tuple[Path, Train, Agent]:
-    folder = config.resume
-    assert folder is not None
+def _new_agent(config: Train, env: AnyEnv) -> Agent:
+    how: dict[str, Any] = {"seed": config.seed, "num_envs": config.num_envs}
+    return Agent(config.method, env, **how, **_overrides(config))
+
+
+_NOT_SETTINGS = ("out", "resume", "progress", "trust")
+"""What says how to run the command rather than what to learn."""
+
+
+def _write_config(folder: Path, config: Train, agent: Agent) -> None:
+    settings = dataclasses.asdict(config)
+    document = {"belated": belated.__version__}
+    document |= {name: value for name, value in settings.items() if name not in _NOT_SETTINGS}
+    document["hyperparameters"] = to_json(agent.method)
+    (folder / "config.json").write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _resume(config: Train, folder: Path) -> tuple[Path, Train, Agent]:
     given = [
         f"--{f.name.replace('_', '-')}"
         for f in dataclasses.fields(Train)
-        if f.name not in ("resume", "progress", "steps")
+        if f.name not in ("resume", "progress", "trust", "steps")
         and getattr(config, f.name) != getattr(Train(), f.name)
     ]
     if given:
@@ -129,12 +140,35 @@ def _resume(config: Train) -> tuple[Path, Train, Agent]:
             f"--resume takes all settings from {folder}; leave out {', '.join(given)}."
         )
     saved = read_config(folder)
-    if config.steps == Train().steps:
-        config = dataclasses.replace(saved, resume=folder, progress=config.progress)
-    else:
-        steps, progress = config.steps, config.progress
-        config = dataclasses.replace(saved, resume=folder, progress=progress, steps=steps)
-    return folder, config, Agent.load(folder, make_env(config), num_envs=config.num_envs)
+    settings = dataclasses.replace(
+        saved, steps=config.steps or saved.steps, progress=config.progress
+    )
+    require_trust(settings, folder, config.trust)
+    env = make_env(settings)
+    if checkpoint.exists(folder):
+        agent = Agent.load(folder, env)
+    else:  # it was stopped before the first checkpoint
+        agent = _new_agent(settings, env)
+        (folder / "progress.csv").unlink(missing_ok=True)
+    _write_config(folder, settings, agent)
+    return folder, settings, agent
+
+
+def require_trust(config: Train, folder: Path, trust: bool) -> None:
+    """Refuse to import what a folder's settings name unless the user trusts it.
+
+    Raises:
+        ValueError: if they name anything and ``trust`` is False.
+    """
+    names = [config.env or ""]
+    if config.reward is not None and not config.reward.startswith("weighted:"):
+        names.append(config.reward)
+    named = [name for name in names if ":" in name]
+    if named and not trust:
+        raise ValueError(
+            f"The settings in {folder} name code to import: {', '.join(named)}. If you trust the "
+            "folder, say --trust."
+        )
 
 
 def read_config(folder: Path) -> Train:

@@ -51,10 +51,6 @@ class MLP(eqx.Module):
             x = jax.nn.relu(layer(x))
         return self.layers[-1](x)
 
-    def columns(self, x: jax.Array) -> jax.Array:
-        """Apply the network to columns: (inputs, N) to (outputs, N)."""
-        return self.columns_after_first(self.layers[0].columns(x))
-
     def columns_after_first(self, x: jax.Array) -> jax.Array:
         """Go on from what the first layer gave: (first outputs, N) to (outputs, N)."""
         for layer in self.layers[1:]:

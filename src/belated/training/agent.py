@@ -69,12 +69,7 @@ class Agent:
     ) -> None:
         method = find_method(method) if isinstance(method, str) else method
         seed = non_negative_int(seed, "the seed")
-        single, spec = _problem_of(env)
-        space = single["action_space"]
-        scale = ActionScale(space.low.astype(np.float32), space.high.astype(np.float32))
-        shape = ProblemShape(
-            single["observation_space"].shape[0], space.shape[0], spec.max_length, spec.overlap
-        )
+        shape, scale = problem_of(env)
         self._set_up(override(method, overrides), shape, scale, seed)
         self._attach(env, positive_int(num_envs, "num_envs"))
 
@@ -96,8 +91,10 @@ class Agent:
         self._metrics: dict[str, jax.Array] = {}
         self._updates_due = 0
         self._writers: list[Writer] = []
-        self._clock = 0.0
-        self._seconds = 0.0  # spent learning, evaluations not included
+        self._seconds = 0.0  # spent learning before the clock was started
+        self._clock: float | None = None  # when it was, later by the time of evaluations
+        self.in_step = False
+        """Whether a step is under way, or was when an error came."""
 
     def _attach(self, env: AnyEnv | VectorEnv[Any, Any, Any], num_envs: int) -> None:
         if isinstance(env, VectorEnv):
@@ -129,6 +126,7 @@ class Agent:
         out: str | Path | None = None,
         eval_every: int = 5_000,
         eval_episodes: int = 10,
+        eval_env: AnyEnv | None = None,
         checkpoint_every: int = 50_000,
         tensorboard: bool = False,
     ) -> Agent:
@@ -143,28 +141,28 @@ class Agent:
             progress_bar: show steps per second, the last return and the time left.
             out: a run folder: ``progress.csv`` gets a row for each evaluation, ``checkpoint/``
                 what it takes to go on.
-            eval_every: with ``out``, how many steps lie between two evaluations.
+            eval_every: with ``out``, how many steps lie between two evaluations; there is always
+                one at the end.
             eval_episodes: with ``out``, how many episodes an evaluation has.
+            eval_env: with ``out``, where to evaluate; by default another environment like the
+                agent's, which can be made if that has a registered id.
             checkpoint_every: with ``out``, how many steps lie between two checkpoints; there is
                 always one at the end.
             tensorboard: with ``out``, also write event files to ``out/tensorboard``.
         """
         goal = self.steps + positive_int(total_timesteps, "total_timesteps")
+        lanes, _ = self._require_env()
         callbacks = as_callbacks(callback)
+        evaluation = None
         if out is not None:
+            eval_env = eval_env if eval_env is not None else self._evaluation_env()
+            evaluation = Evaluate(eval_every, eval_episodes, eval_env)
             folder = Path(out)
-            folder.mkdir(parents=True, exist_ok=True)
-            self._writers = [CSVWriter(folder / "progress.csv", self.history)]
-            if tensorboard:
-                self._writers.append(TensorBoardWriter(folder / "tensorboard"))
-            callbacks = [
-                Evaluate(eval_every, eval_episodes),
-                *callbacks,
-                Checkpoint(folder / "checkpoint", checkpoint_every),
-            ]
+            self._open_writers(folder, tensorboard)
+            saving = Checkpoint(folder / "checkpoint", checkpoint_every)
+            callbacks = [evaluation, *callbacks, saving]
         if progress_bar:
             callbacks.append(ProgressBar(goal))
-        lanes, _ = self._require_env()
         if not self._started:
             lanes.start()
             self._started = True
@@ -178,8 +176,11 @@ class Agent:
                     self._step()
                     answers = [each.on_step(self) for each in callbacks]
                     stopped = False in answers
+            logged = self.history[-1]["step"] if self.history else 0
+            if evaluation is not None and logged < self.steps and not interrupt.requested:
+                evaluation.act(self)
         finally:
-            self._seconds = time.monotonic() - self._clock
+            self._seconds, self._clock = self.seconds, None
             for each in reversed(callbacks):
                 each.on_end(self)
             for writer in self._writers:
@@ -189,8 +190,22 @@ class Agent:
             raise KeyboardInterrupt
         return self
 
+    def _open_writers(self, folder: Path, tensorboard: bool) -> None:
+        if not self.history and (folder / "progress.csv").exists():
+            raise ValueError(f"{folder} holds another run already; choose another folder.")
+        folder.mkdir(parents=True, exist_ok=True)
+        self._writers = [CSVWriter(folder / "progress.csv", self.history)]
+        if tensorboard:
+            self._writers.append(TensorBoardWriter(folder / "tensorboard"))
+
+    @property
+    def seconds(self) -> float:
+        """The time spent learning so far, evaluations not included."""
+        return self._seconds if self._clock is None else time.monotonic() - self._clock
+
     def _step(self) -> None:
         """Take one step in each environment, then the updates that are due."""
+        self.in_step = True
         lanes, replay = self._require_env()
         shape = (len(lanes.observation), self.shape.action_size)
         if self.steps < self.method.learning_starts:
@@ -217,6 +232,7 @@ class Agent:
             ]
             self._metrics = self.learner.update_many(batches)
             self._updates_due -= at_once
+        self.in_step = False
 
     def log(self, row: dict[str, float], not_learning: float = 0.0) -> None:
         """Log a row of numbers at the current step, with the time and the last update's metrics.
@@ -225,16 +241,15 @@ class Agent:
             row: the numbers.
             not_learning: seconds just spent on something else than learning.
         """
-        self._clock += not_learning
-        seconds = time.monotonic() - self._clock
-        taken = self.steps - (self.history[-1]["step"] if self.history else 0)
-        since = seconds - (self.history[-1]["wall_time"] if self.history else 0)
-        row = {
+        if self._clock is not None:
+            self._clock += not_learning
+        seconds = self.seconds
+        last = self.history[-1] if self.history else {"step": 0, "wall_time": 0}
+        taken, since = self.steps - last["step"], seconds - last["wall_time"]
+        row = {name: float(value) for name, value in (row | self._metrics).items()} | {
             "step": self.steps,
-            **row,
             "wall_time": seconds,
-            "steps_per_second": taken / max(since, 1e-9),
-            **{name: float(value) for name, value in self._metrics.items()},
+            "steps_per_second": taken / since if since > 0 else 0.0,
         }
         self.history.append(row)
         for writer in self._writers:
@@ -288,6 +303,8 @@ class Agent:
     def credit(self, episode: Episode) -> npt.NDArray[np.float64]:
         """Say which steps earned the reward: H(τ_{t_i−c:j+1}) − H(τ_{t_i−c:j}) for each step j.
 
+        Steps whose interval's reward was never revealed have no credit: NaN.
+
         Args:
             episode: what `play` returned.
         """
@@ -306,7 +323,9 @@ class Agent:
             replay.add(step)
         critics = self.learner.state.critics
         parts = [
-            np.mean([critic.credit(batch) for critic in critics], axis=0)
+            np.where(
+                batch.revealed > 0, np.mean([c.credit(batch) for c in critics], axis=0), np.nan
+            )
             for batch in replay.in_order(batch_size=256)
         ]
         return np.concatenate(parts).astype(np.float64)
@@ -337,7 +356,7 @@ class Agent:
             "seed": self.seed,
             "steps": self.steps,
             "updates_due": self._updates_due,
-            "seconds": self._seconds,
+            "seconds": self.seconds,
             "history": self.history,
             "generators": {
                 name: getattr(self, f"_{name}").bit_generator.state
@@ -345,10 +364,12 @@ class Agent:
             },
         }
         arrays = None
-        if replay and self._replay is not None:
+        if self._lanes is not None:
+            manifest["num_envs"] = len(self._lanes.observation)
+        if replay and self._replay is not None and self._lanes is not None:
             arrays = self._replay.state()
+            manifest["episodes"] = self._lanes.episodes
             if isinstance(self._lanes, EnvLanes) and self._started:
-                manifest["episodes"] = self._lanes.episodes
                 arrays["observation"] = self._lanes.observation
                 for lane, taken in enumerate(self._lanes.taken):
                     empty = np.zeros((0, self.shape.action_size), np.float32)
@@ -360,19 +381,18 @@ class Agent:
         cls,
         folder: str | Path,
         env: AnyEnv | VectorEnv[Any, Any, Any] | None = None,
-        *,
-        num_envs: int = 1,
     ) -> Agent:
         """Load a saved agent, or the checkpoint of a run folder.
 
         Loading runs no code from the folder, so it makes no environment: without ``env`` the agent
         can predict; with it, it can be evaluated and go on learning. If the replay was saved, it
-        goes on exactly where it stopped.
+        goes on exactly where it stopped; only a vector environment of Gymnasium's, which cannot be
+        brought back to where it was, starts new episodes.
 
         Args:
             folder: a run folder or a saved agent.
-            env: an environment of the same kind as before.
-            num_envs: how many copies of it there were.
+            env: an environment of the same kind as before; as many copies of it are made as there
+                were.
         """
         path = checkpoint.find(Path(folder))
         manifest = checkpoint.read_manifest(path)
@@ -390,14 +410,14 @@ class Agent:
         for name, state in manifest["generators"].items():
             getattr(agent, f"_{name}").bit_generator.state = state
         if env is not None:
-            single, spec = _problem_of(env)
-            sizes = (single["observation_space"].shape[0], single["action_space"].shape[0])
-            if (*sizes, spec.max_length, spec.overlap) != tuple(shape):
+            found, bounds = problem_of(env)
+            if found != shape or not np.array_equal(bounds, agent.scale):
                 raise ValueError(
-                    f"The agent was trained on another kind of environment: {shape}, but this one "
-                    f"has {ProblemShape(*sizes, spec.max_length, spec.overlap)}."
+                    f"The agent was trained on another kind of environment: {shape} with actions "
+                    f"in {agent.scale}, but this one has {found} with actions in {bounds}."
                 )
-            agent._attach(env, num_envs)
+            lanes = 1 if isinstance(env, VectorEnv) else manifest.get("num_envs", 1)
+            agent._attach(env, lanes)
             agent._resume(path, manifest)
         return agent
 
@@ -407,12 +427,18 @@ class Agent:
         arrays = checkpoint.read_replay(path)
         if arrays is None:
             return
+        if len(lanes.observation) != manifest["num_envs"]:
+            raise ValueError(
+                f"The agent learned in {manifest['num_envs']} environments at once, not in "
+                f"{len(lanes.observation)}; its replay fits those only."
+            )
         replay.restore(arrays)
-        if isinstance(lanes, EnvLanes) and "episodes" in manifest:
+        if isinstance(lanes, EnvLanes) and "observation" in arrays:
             taken = [arrays[f"taken.{lane}"] for lane in range(len(lanes.envs))]
             lanes.resume(manifest["episodes"], taken, arrays["observation"])
             self._started = True
         else:
+            lanes.episodes = [count + 1 for count in manifest["episodes"]]
             for lane in range(len(lanes.observation)):
                 replay.start_episode(lane)
 
@@ -422,35 +448,55 @@ class Agent:
         return self._lanes, self._replay
 
 
-def _problem_of(env: Any) -> tuple[dict[str, gym.spaces.Box], IntervalSpec]:
-    """Return the spaces of a single environment and its intervals, or say what is wrong with it."""
+def problem_of(env: Any) -> tuple[ProblemShape, ActionScale]:
+    """Return the sizes of an environment's problem and its action bounds.
+
+    Raises:
+        ValueError: if an agent cannot learn in it; the message says what to do.
+    """
     if isinstance(env, VectorEnv):
-        observation_space, action_space = env.single_observation_space, env.single_action_space
-        spec = env.get_attr("interval_spec")[0]  # type: ignore[attr-defined]
+        observations, actions = env.single_observation_space, env.single_action_space
+        try:
+            spec = env.get_attr("interval_spec")[0]  # type: ignore[attr-defined]
+        except AttributeError:
+            spec = None
     elif isinstance(env, gym.Env):
-        observation_space, action_space = env.observation_space, env.action_space
-        found = find_interval_spec(env)
-        if found is None:
-            raise ValueError(
-                f"{env} does not say when its rewards are revealed. Use belated.delay(env, ...) "
-                "to delay an environment with a reward at every step, belated.mark(env, ...) for "
-                "one whose reward is late already."
-            )
-        spec = found
-        if not any(isinstance(layer, IntervalPhase) for layer in layers(env)):
-            raise ValueError(f"{env} lacks the phase: wrap it in belated.IntervalPhase.")
-        if has_time_limit_outside_intervals(env):
-            raise ValueError(
-                f"A TimeLimit is outside the intervals of {env}: the last reward of its episodes "
-                "would be lost. Wrap belated's wrappers outside TimeLimit."
-            )
+        observations, actions = env.observation_space, env.action_space
+        spec = find_interval_spec(env)
+        _check_layers(env)
     else:
         raise TypeError(f"Expected a gymnasium environment, got {env!r}.")
-    if not isinstance(action_space, gym.spaces.Box) or not action_space.is_bounded():
+    if spec is None:
         raise ValueError(
-            f"The actions of SAC and TD3 are a Box with finite bounds, not {action_space}."
+            f"{env} does not say when its rewards are revealed. Use belated.delay(env, ...) to "
+            "delay an environment with a reward at every step, belated.mark(env, ...) for one "
+            "whose reward is late already."
         )
-    if len(action_space.shape) != 1:
-        raise ValueError(f"Actions must be flat, not of the shape {action_space.shape}.")
-    assert isinstance(observation_space, gym.spaces.Box)
-    return {"observation_space": observation_space, "action_space": action_space}, spec
+    if not isinstance(actions, gym.spaces.Box) or not actions.is_bounded():
+        raise ValueError(f"The actions of SAC and TD3 are a Box with finite bounds, not {actions}.")
+    for what, space in (("Actions", actions), ("Observations", observations)):
+        if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
+            raise ValueError(f"{what} must be a flat Box, not {space}.")
+    scale = ActionScale(actions.low.astype(np.float32), actions.high.astype(np.float32))
+    sizes = len(observations.low), len(actions.low)  # type: ignore[attr-defined]
+    return ProblemShape(*sizes, spec.max_length, spec.overlap), scale
+
+
+def _check_layers(env: AnyEnv) -> None:
+    """Refuse stacks of wrappers whose order would spoil the intervals or the phase."""
+    if find_interval_spec(env) is None:
+        return
+    if has_time_limit_outside_intervals(env):
+        raise ValueError(
+            f"A TimeLimit is outside the intervals of {env}: the last reward of its episodes "
+            "would be lost. Wrap belated's wrappers outside TimeLimit."
+        )
+    for layer in layers(env):
+        if isinstance(layer, IntervalPhase):
+            return
+        if isinstance(layer, gym.ObservationWrapper):
+            raise ValueError(
+                f"{type(layer).__name__} changes observations outside IntervalPhase, but the phase "
+                "must come last and unchanged. Wrap belated's wrappers outside it."
+            )
+    raise ValueError(f"{env} lacks the phase: wrap it in belated.IntervalPhase.")

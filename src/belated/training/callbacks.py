@@ -108,8 +108,9 @@ class Checkpoint(Every):
         agent.save(self.folder, replay=True)
 
     def on_end(self, agent: Agent) -> None:
-        """Save once more: nothing is lost."""
-        self.act(agent)
+        """Save once more, unless an error came in the middle of a step: that cannot be resumed."""
+        if not agent.in_step:
+            self.act(agent)
 
 
 class StopWhen(Callback):
@@ -159,7 +160,8 @@ class ProgressBar(Callback):
 
     def on_step(self, agent: Agent) -> bool | None:
         """Move the bar."""
-        outcome = f"return {agent.history[-1]['return_mean']:,.1f}" if agent.history else ""
+        returns = [row["return_mean"] for row in agent.history[-1:] if "return_mean" in row]
+        outcome = f"return {returns[0]:,.1f}" if returns else ""
         self._progress.update(self._task, completed=agent.steps, outcome=outcome)
         return None
 

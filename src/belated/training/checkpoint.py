@@ -23,7 +23,15 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def write(folder: Path, manifest: dict[str, Any], state: Any, replay: Arrays | None) -> None:
-    """Write a checkpoint; an older one in the folder is replaced only when the new one is whole."""
+    """Write a checkpoint; an older one in the folder is replaced only when the new one is whole.
+
+    Raises:
+        ValueError: if the folder holds anything else than a checkpoint.
+    """
+    if folder.exists() and any(folder.iterdir()) and not (folder / "manifest.json").is_file():
+        raise ValueError(
+            f"{folder} holds something else than a saved agent; choose another folder."
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -35,19 +43,33 @@ def write(folder: Path, manifest: dict[str, Any], state: Any, replay: Arrays | N
         for name, array in replay.items():
             np.save(fresh / "replay" / f"{name}.npy", array, allow_pickle=False)
     (fresh / "manifest.json").write_text(json.dumps({"format": FORMAT} | manifest, indent=2))
-    old = folder.with_name(f".{folder.name}.old")
+    old = _old(folder)
     if folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
         folder.rename(old)
     fresh.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
 
 
+def _old(folder: Path) -> Path:
+    """Where the last checkpoint is while the next one takes its place."""
+    return folder.with_name(f".{folder.name}.old")
+
+
 def find(folder: Path) -> Path:
     """Return the checkpoint in a run folder, or the folder itself if it is a saved agent."""
-    for candidate in (folder / "checkpoint", folder):
+    for candidate in (folder / "checkpoint", folder, _old(folder / "checkpoint"), _old(folder)):
         if (candidate / "manifest.json").is_file():
             return candidate
     raise FileNotFoundError(f"There is no saved agent in {folder}: no manifest.json.")
+
+
+def exists(folder: Path) -> bool:
+    """Whether `find` finds one."""
+    try:
+        return find(folder).is_dir()
+    except FileNotFoundError:
+        return False
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from belated.envs.intervals import AnyEnv
+from belated.envs.intervals import AnyEnv, IntervalCounter
 from belated.replay import Step
 
 Floats = npt.NDArray[np.float32]
@@ -25,14 +26,35 @@ class ActionScale(NamedTuple):
         """From [−1, 1] to the environment's bounds."""
         return self.low + (action + 1) / 2 * (self.high - self.low)
 
-    def from_env(self, action: Floats) -> Floats:
-        """From the environment's bounds to [−1, 1]."""
-        return 2 * (action - self.low) / (self.high - self.low) - 1
-
 
 def episode_seed(*numbers: int) -> int:
     """A seed for an episode, from a run's seed and whatever tells the episode from others."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
+class _Bookkeeping:
+    """Counts the intervals of each lane beside the environment.
+
+    If both disagree, somebody else has stepped or reset the environment, and windows would mix
+    what does not belong together.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self._counters = [IntervalCounter() for _ in range(lanes)]
+
+    def check(self, lane: int, interval: Mapping[str, Any], episode_end: bool) -> None:
+        counter = self._counters[lane]
+        expected = counter.count(end=bool(interval["end"]) or episode_end, revealed=False)
+        if episode_end:
+            counter.reset()
+        if (interval["step"], interval["index"]) != (expected["step"], expected["index"]):
+            raise RuntimeError(
+                f"The environment is at step {interval['step']} of interval {interval['index']}, "
+                f"but the agent left it at step {expected['step']} of interval "
+                f"{expected['index']}. Was it stepped or reset elsewhere between two calls of "
+                "learn()? Use another environment for that. Otherwise belated.check_delayed_env "
+                "tells what is wrong with its intervals."
+            )
 
 
 class Lanes(Protocol):
@@ -40,15 +62,14 @@ class Lanes(Protocol):
 
     observation: Floats
     """What each environment shows now: (lanes, D)."""
+    episodes: list[int]
+    """How many episodes each lane has finished."""
 
     def start(self) -> None:
         """Start the first episodes."""
 
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
         """Take actions in [−1, 1], shape (lanes, A), and return (lane, step) of each transition."""
-
-    def close(self) -> None:
-        """Close the environments."""
 
 
 class EnvLanes:
@@ -66,6 +87,7 @@ class EnvLanes:
         assert space.shape is not None
         self.observation = np.zeros((len(envs), *space.shape), np.float32)
         self.episodes = [0] * len(envs)
+        self._intervals = _Bookkeeping(len(envs))
         self.taken: list[list[Floats]] = [[] for _ in envs]  # in the open episodes
 
     def start(self) -> None:
@@ -83,6 +105,7 @@ class EnvLanes:
         steps = []
         for lane, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             observation, reward, terminated, truncated, info = env.step(self.scale.to_env(action))
+            self._intervals.check(lane, info["interval"], terminated or truncated)
             step = make_step(
                 self.observation[lane].copy(), action, float(reward), observation, info,
                 terminated=terminated, truncated=truncated,
@@ -105,7 +128,9 @@ class EnvLanes:
         for lane, actions in enumerate(taken):
             self._start_episode(lane)
             for action in actions:
-                self.observation[lane] = self.envs[lane].step(self.scale.to_env(action))[0]
+                observed, *_, info = self.envs[lane].step(self.scale.to_env(action))
+                self._intervals.check(lane, info["interval"], episode_end=False)
+                self.observation[lane] = observed
                 self.taken[lane].append(action)
         if not np.array_equal(self.observation, observation):
             raise RuntimeError(
@@ -113,11 +138,6 @@ class EnvLanes:
                 "not repeat itself for the same seed and actions, or it is another one. "
                 "belated.check_delayed_env tells more."
             )
-
-    def close(self) -> None:
-        """Close the environments."""
-        for env in self.envs:
-            env.close()
 
 
 class VectorLanes:
@@ -134,6 +154,7 @@ class VectorLanes:
         self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self.observation = np.zeros(envs.observation_space.shape or (), np.float32)
         self.episodes = [0] * envs.num_envs
+        self._intervals = _Bookkeeping(envs.num_envs)
         self._ended = np.zeros(envs.num_envs, bool)
 
     def _seeds(self) -> list[int]:
@@ -145,16 +166,18 @@ class VectorLanes:
 
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
         """Step the vector environment; the step that only resets a lane is no transition."""
-        before = self.observation
+        before = self.observation.copy()
         after, rewards, terminated, truncated, infos = self.envs.step(self.scale.to_env(actions))
         ended = terminated | truncated
         steps = []
         for lane in range(self.envs.num_envs):
             if self.mode is AutoresetMode.NEXT_STEP and self._ended[lane]:
                 continue
-            following, info = after[lane], _info_of(infos, lane)
             if self.mode is AutoresetMode.SAME_STEP and ended[lane]:
                 following, info = infos["final_obs"][lane], _info_of(infos["final_info"], lane)
+            else:
+                following, info = after[lane], _info_of(infos, lane)
+            self._intervals.check(lane, info["interval"], bool(ended[lane]))
             step = make_step(
                 before[lane], actions[lane], float(rewards[lane]), following, info,
                 terminated=bool(terminated[lane]), truncated=bool(truncated[lane]),
@@ -168,10 +191,6 @@ class VectorLanes:
             )
         self.observation, self._ended = after, ended
         return steps
-
-    def close(self) -> None:
-        """Close the environments."""
-        self.envs.close()
 
 
 def make_step(
@@ -201,7 +220,8 @@ def make_step(
 
 def _info_of(infos: dict[str, Any], lane: int) -> dict[str, Any]:
     """The interval and the dense reward of one lane, out of a vector environment's arrays."""
-    info = {"interval": {key: infos["interval"][key][lane] for key in ("end", "revealed")}}
+    keys = ("end", "revealed", "step", "index")
+    info: dict[str, Any] = {"interval": {key: infos["interval"][key][lane] for key in keys}}
     if "dense_reward" in infos:
         info["dense_reward"] = infos["dense_reward"][lane]
     return info

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -14,14 +14,13 @@ from belated.critics import ProblemShape
 from belated.methods import Method
 from belated.replay import IntervalBatch
 
-_Update = Callable[[list[jax.Array], IntervalBatch], tuple[list[jax.Array], dict[str, jax.Array]]]
+Leaves = list[jax.Array]
+Metrics = dict[str, jax.Array]
+Floats = npt.NDArray[np.float32]
 
 
 class Learner:
     """Holds the state of a backbone as a flat list of arrays.
-
-    Flattening modules costs more than a small update, so it is done once: the jitted functions
-    take and give plain lists, and put the modules together again while they are traced.
 
     Args:
         method: what to train.
@@ -30,72 +29,99 @@ class Learner:
     """
 
     def __init__(self, method: Method, shape: ProblemShape, seed: int) -> None:
-        self.method = method
-        self.shape = shape
-        backbone = method.backbone
-        state = backbone.init(jax.random.key(seed), shape, method.critic, method.hidden)
-        # Keys as plain words, so that every leaf is an ordinary array.
-        state = state._replace(key=jax.random.key_data(state.key))
-        leaves, structure = jax.tree.flatten(state)
-        self.leaves: list[jax.Array] = leaves
-        self.structure = structure
-        self.traces = 0
-        """How often an update was traced; it stays at 1 for each number of updates at once."""
-        self._actor_leaves = len(jax.tree.leaves(state.actor))
-        actor_structure = jax.tree.structure(state.actor)
-
-        def update(
-            leaves: list[jax.Array], batch: IntervalBatch
-        ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
-            self.traces += 1
-            state = jax.tree.unflatten(structure, leaves)
-            state = state._replace(key=jax.random.wrap_key_data(state.key))
-            state, metrics = backbone.update(state, batch, method.credit)
-            state = state._replace(key=jax.random.key_data(state.key))
-            return jax.tree.leaves(state), metrics
-
-        def update_many(
-            leaves: list[jax.Array], batches: IntervalBatch
-        ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
-            leaves, metrics = jax.lax.scan(update, leaves, batches)
-            return leaves, {name: jnp.mean(values) for name, values in metrics.items()}
-
-        def act(leaves: list[jax.Array], observation: Any, noise: Any) -> jax.Array:
-            return backbone.act(jax.tree.unflatten(actor_structure, leaves), observation, noise)
-
-        def mode(leaves: list[jax.Array], observation: Any) -> jax.Array:
-            action: jax.Array = jax.tree.unflatten(actor_structure, leaves).mode(observation)
-            return action
-
-        self._update: _Update = jax.jit(update, donate_argnums=0)
-        self._update_many: _Update = jax.jit(update_many, donate_argnums=0)
-        self._act = jax.jit(act)
-        self._mode = jax.jit(mode)
+        parts: Any = (method.backbone, method.critic, method.credit, method.hidden, shape)
+        self._functions = _compiled(*parts)
+        self.leaves: Leaves = self._functions.init(
+            np.random.SeedSequence(seed).generate_state(1)[0]
+        )
 
     @property
     def state(self) -> Any:
         """The backbone's state as modules."""
-        return jax.tree.unflatten(self.structure, self.leaves)
+        return jax.tree.unflatten(self._functions.structure, self.leaves)
 
-    def update(self, batch: IntervalBatch) -> dict[str, jax.Array]:
+    @property
+    def traces(self) -> int:
+        """How often an update was traced for learners like this one: once for each batch shape."""
+        return self._functions.traces
+
+    def update(self, batch: IntervalBatch) -> Metrics:
         """Run one update; the metrics stay on the device."""
-        self.leaves, metrics = self._update(self.leaves, batch)
+        metrics: Metrics
+        self.leaves, metrics = self._functions.update(self.leaves, batch)
         return metrics
 
-    def update_many(self, batches: list[IntervalBatch]) -> dict[str, jax.Array]:
+    def update_many(self, batches: list[IntervalBatch]) -> Metrics:
         """Run several updates in one go and return the means of their metrics."""
         if len(batches) == 1:
             return self.update(batches[0])
         stacked = IntervalBatch(*(np.stack(column) for column in zip(*batches, strict=True)))
-        self.leaves, metrics = self._update_many(self.leaves, stacked)
+        metrics: Metrics
+        self.leaves, metrics = self._functions.update_many(self.leaves, stacked)
         return metrics
 
-    def act(
-        self, observation: npt.NDArray[np.float32], noise: npt.NDArray[np.float32]
-    ) -> npt.NDArray[np.float32]:
+    def act(self, observation: Floats, noise: Floats) -> Floats:
         """Explore: actions in [−1, 1] for observations (B, D), given normal noise (B, A)."""
-        return np.asarray(self._act(self.leaves[: self._actor_leaves], observation, noise))
+        return np.asarray(self._functions.act(self._actor, observation, noise))
 
-    def mode(self, observation: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def mode(self, observation: Floats) -> Floats:
         """The deterministic actions in [−1, 1] for observations (B, D)."""
-        return np.asarray(self._mode(self.leaves[: self._actor_leaves], observation))
+        return np.asarray(self._functions.mode(self._actor, observation))
+
+    @property
+    def _actor(self) -> Leaves:
+        return self.leaves[: self._functions.actor_size]
+
+
+class _Functions:
+    """The jitted functions of a method.
+
+    Flattening modules costs more than a small update, so the functions take and give plain lists
+    of arrays, and put the modules together again only while they are traced.
+    """
+
+    def __init__(
+        self, backbone: Any, critic: Any, credit: Any, hidden: tuple[int, ...], shape: ProblemShape
+    ) -> None:
+        def init(seed: jax.Array) -> Any:
+            state = backbone.init(jax.random.key(seed), shape, critic, hidden)
+            # The key as plain words, so that every leaf is an ordinary array.
+            return state._replace(key=jax.random.key_data(state.key))
+
+        template = jax.eval_shape(init, np.uint32(0))
+        self.structure = jax.tree.structure(template)
+        self.actor_size = len(jax.tree.leaves(template.actor))  # the actor comes first
+        self.traces = 0
+        actor_structure = jax.tree.structure(template.actor)
+
+        def update(leaves: Leaves, batch: IntervalBatch) -> tuple[Leaves, Metrics]:
+            self.traces += 1
+            state = jax.tree.unflatten(self.structure, leaves)
+            state = state._replace(key=jax.random.wrap_key_data(state.key))
+            state, metrics = backbone.update(state, batch, credit)
+            state = state._replace(key=jax.random.key_data(state.key))
+            return jax.tree.leaves(state), metrics
+
+        def update_many(leaves: Leaves, batches: IntervalBatch) -> tuple[Leaves, Metrics]:
+            leaves, metrics = jax.lax.scan(update, leaves, batches)
+            return leaves, {name: jnp.mean(values) for name, values in metrics.items()}
+
+        def act(leaves: Leaves, observation: Any, noise: Any) -> jax.Array:
+            action: jax.Array = backbone.act(
+                jax.tree.unflatten(actor_structure, leaves), observation, noise
+            )
+            return action
+
+        def mode(leaves: Leaves, observation: Any) -> jax.Array:
+            action: jax.Array = jax.tree.unflatten(actor_structure, leaves).mode(observation)
+            return action
+
+        self.init = jax.jit(lambda seed: jax.tree.leaves(init(seed)))
+        self.update = jax.jit(update, donate_argnums=0)
+        self.update_many = jax.jit(update_many, donate_argnums=0)
+        self.act = jax.jit(act)
+        self.mode = jax.jit(mode)
+
+
+_compiled = lru_cache(maxsize=32)(_Functions)
+"""One set of functions for all learners of the same kind: what was compiled once stays so."""

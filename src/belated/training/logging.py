@@ -47,14 +47,14 @@ class CSVWriter:
     def __init__(self, path: Path, rows: Sequence[Mapping[str, float]] = ()) -> None:
         self.path = path
         with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, restval="")
+            writer = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore")
             writer.writeheader()
             writer.writerows(rows)
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Write one row; a number that a method does not have stays empty."""
+        """Write one row; columns that it lacks stay empty, and other numbers are left out."""
         with self.path.open("a", newline="") as file:
-            csv.DictWriter(file, COLUMNS, restval="").writerow(row)
+            csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore").writerow(row)
 
     def close(self) -> None:
         """Nothing is held back."""

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from belated.cli import main
+
+QUICK = ["--learning-starts", "60", "--eval-every", "50", "--eval-episodes", "1", "--no-progress",
+         "--set", "hidden=[8,8]", "batch_size=8"]  # fmt: skip
+
+
+def train(out: Path, *arguments: str) -> int:
+    command = ["train", "--env", "Pendulum-v1", "--interval", "5:7", "--method", "hc-singleton"]
+    return main([*command, "--out", str(out), *QUICK, *arguments])
+
+
+def test_a_run_is_trained_evaluated_credited_and_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert train(run, "--steps", "120", "--seed", "3") == 0
+    config = json.loads((run / "config.json").read_text())
+    assert (config["method"], config["seed"], config["interval"]) == ("hc-singleton", 3, "5:7")
+    assert config["hyperparameters"]["batch_size"] == 8
+    assert (run / "checkpoint" / "manifest.json").is_file()
+    capsys.readouterr()
+
+    assert main(["evaluate", str(run), "--episodes", "2", "--json"]) == 0
+    outcome: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert outcome["steps"] == 120
+    assert len(outcome["returns"]) == 2
+    assert outcome["return_mean"] == pytest.approx(outcome["revealed_return_mean"])
+
+    assert main(["credit", str(run), "--intervals", "1"]) == 0
+    assert "Correlation of credit with the hidden reward" in capsys.readouterr().out
+    assert (run / "credit.png").stat().st_size > 5_000
+    assert len((run / "credit.csv").read_text().splitlines()) == 201
+
+    assert main(["train", "--resume", str(run), "--steps", "160", "--no-progress"]) == 0
+    steps = [row.split(",")[0] for row in (run / "progress.csv").read_text().splitlines()[1:]]
+    assert steps == ["50", "100", "120", "150", "160"]
+    assert main(["train", "--resume", str(run), "--no-progress"]) == 0
+    assert "160 steps already" in capsys.readouterr().out
+
+
+def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert train(run, "--steps", "60") == 0
+    for file in (run / "checkpoint").rglob("*"):
+        if file.is_file():
+            file.unlink()
+    assert main(["train", "--resume", str(run), "--no-progress"]) == 0
+    assert (run / "checkpoint" / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Which environment?"),
+        (["--env", "Pendulum-v1"], "Give interval=20"),
+        (["--env", "NoSuchEnv-v0"], "There is no environment"),
+        (["--env", "belated/PointReach-v0", "--method", "sax"], "There are sac, oracle"),
+        (["--env", "belated/PointReach-v0", "--interval", "5"], "leave out interval"),
+        (["--env", "belated/PointReach-v0", "--set", "batch_size"], "--set batch_size=256"),
+        (["--env", "belated/PointReach-v0", "--set", "batchsize=1"], "no hyperparameter"),
+        (["--resume", "nowhere"], "holds no run"),
+        (["--resume", "nowhere", "--seed", "3", "--method", "sac"], "leave out --method, --seed"),
+    ],
+)
+def test_bad_input_exits_with_2(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = [] if "--resume" in arguments else ["--out", str(tmp_path / "run")]
+    assert main(["train", *arguments, *out]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert train(tmp_path, "--steps", "60") == 2
+    assert "holds a run already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["credit"], ["train", "--resume"]])
+def test_a_strangers_folder_imports_nothing(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"env": "Pendulum-v1", "interval": "5", "reward": "antigravity:fly"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert main([*command, str(tmp_path)]) == 2
+    assert "name code to import: antigravity:fly" in capsys.readouterr().err
