@@ -56,7 +56,7 @@ def numpy_q(critic: Any, observation: Any, action: Any) -> Any:
 def test_sacs_losses_equal_a_double_precision_reference() -> None:
     batch, shape = random_batch(5, 0, size=32)
     sac = SAC(gamma=0.9, initial_temperature=0.3)
-    state = sac.init(KEY, shape, Markov(), HIDDEN)
+    state = sac.init(2, shape, Markov(), HIDDEN)
     key, next_key, actor_key = jax.random.split(state.key, 3)
     after, metrics = sac.update(state, batch, Revealed())
 
@@ -100,7 +100,7 @@ def test_intervals_of_one_step_give_plain_sacs_targets(config: Any) -> None:
     """With n = 1 a critic's value is a function of (s, a), so its TD target is SAC's for it."""
     batch, shape = random_batch(1, 0, size=32)
     np.testing.assert_array_equal(batch.reward, batch.interval_reward)
-    critic = config.build(KEY, shape, HIDDEN)
+    critic = config.build(np.random.default_rng(2), shape, HIDDEN)
     action = jnp.asarray(batch.action[::-1])
     # The value that the critic would give (s', a') as a step of its own:
     as_step = batch._replace(observation=batch.next_observation, action=action)
@@ -108,7 +108,7 @@ def test_intervals_of_one_step_give_plain_sacs_targets(config: Any) -> None:
     actual = lowest_next_value((critic,), batch, action)
     np.testing.assert_allclose(actual, expected, atol=1e-6)
     if isinstance(config, HC):
-        markov = Markov().build(KEY, shape, HIDDEN)
+        markov = Markov().build(np.random.default_rng(2), shape, HIDDEN)
         markov = dataclasses.replace(markov, network=critic.current)
         plain = lowest_next_value((markov,), batch, action)
         np.testing.assert_allclose(actual, plain, atol=1e-6)
@@ -118,7 +118,7 @@ def test_intervals_of_one_step_give_plain_sacs_targets(config: Any) -> None:
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: int) -> None:
     batch, shape = random_batch(5, overlap, size=32)
-    hc = backbone.init(KEY, shape, HC(Singleton((6,)), 0.0), HIDDEN)
+    hc = backbone.init(2, shape, HC(Singleton((6,)), 0.0), HIDDEN)
 
     def forget(critics: Any) -> Any:  # H = 0
         return tuple(
@@ -126,7 +126,7 @@ def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: in
         )
 
     hc = hc._replace(critics=forget(hc.critics), targets=forget(hc.targets))
-    plain = backbone.init(KEY, shape, Markov(), HIDDEN)
+    plain = backbone.init(2, shape, Markov(), HIDDEN)
 
     def as_markov(critics: Any) -> Any:
         template = plain.critics[0]
@@ -158,7 +158,7 @@ def actor_gradient(state: SACState, batch: IntervalBatch, window: Any) -> Any:
 @pytest.mark.parametrize("config", CRITICS[2:], ids=str)
 def test_with_one_hc_critic_the_actor_does_not_see_the_history(config: Any) -> None:
     batch, shape = random_batch(5, 0, size=32)
-    state = SAC(num_critics=1).init(KEY, shape, config, HIDDEN)
+    state = SAC(num_critics=1).init(2, shape, config, HIDDEN)
     other = np.random.default_rng(0).permutation(batch.window, axis=1)
     a = actor_gradient(state, batch, batch.window)
     b = actor_gradient(state, batch, other)
@@ -169,7 +169,7 @@ def test_with_one_hc_critic_the_actor_does_not_see_the_history(config: Any) -> N
 @pytest.mark.parametrize("config", CRITICS[2:], ids=str)
 def test_with_two_hc_critics_the_history_only_decides_which_one_counts(config: Any) -> None:
     batch, shape = random_batch(5, 0, size=128)
-    state = SAC().init(KEY, shape, config, HIDDEN)
+    state = SAC().init(2, shape, config, HIDDEN)
     _, (encodings, _) = critic_loss(state.critics, batch, jnp.zeros(128))
     noise = jax.random.normal(KEY, batch.action.shape)
     action, _ = state.actor.sample(batch.observation, noise)
@@ -204,7 +204,7 @@ def test_the_oracle_learns_from_the_hidden_reward_and_nobody_else_does() -> None
 def test_td3_smooths_its_target_and_delays_its_actor() -> None:
     batch, shape = random_batch(5, 0, size=32)
     td3 = TD3(target_noise=0.0)
-    state = td3.init(KEY, shape, Markov(), HIDDEN)
+    state = td3.init(2, shape, Markov(), HIDDEN)
     first, metrics = td3.update(state, batch, Revealed())
     before = float64(state._replace(key=jnp.zeros(())))
     observation = np.float64(batch.next_observation)
@@ -229,7 +229,7 @@ def test_td3_smooths_its_target_and_delays_its_actor() -> None:
 def test_td3s_noise_is_clipped() -> None:
     batch, shape = random_batch(5, 0, size=512)
     noisy, still = TD3(target_noise=100.0, target_noise_clip=0.01), TD3(target_noise=0.0)
-    state = noisy.init(KEY, shape, Markov(), HIDDEN)
+    state = noisy.init(2, shape, Markov(), HIDDEN)
     a = noisy.update(state, batch, Revealed())[1]["target_mean"]
     b = still.update(state, batch, Revealed())[1]["target_mean"]
     assert 0 < abs(float(a - b)) < 0.01

@@ -24,7 +24,10 @@ HISTORIES: list[HistoryConfig] = [
 ]
 CRITICS = [Markov(), Segment(7), *(HC(history, 0.5) for history in HISTORIES)]
 SHAPES = [(5, 0), (5, 2), (3, 5), (1, 0), (1, 1)]
-KEY = jax.random.key(1)
+
+
+def seeded() -> np.random.Generator:
+    return np.random.default_rng(1)
 
 
 def history_of(history: Any, steps: np.ndarray[Any, Any]) -> float:
@@ -66,7 +69,7 @@ def next_history(batch: IntervalBatch, row: int, shape: ProblemShape) -> Any:
 @pytest.mark.parametrize(("max_length", "overlap"), SHAPES)
 def test_hc_is_the_papers_sum(history: HistoryConfig, max_length: int, overlap: int) -> None:
     batch, shape = random_batch(max_length, overlap, size=12)
-    critic = HC(history, 0.5).build(KEY, shape, HIDDEN)
+    critic = HC(history, 0.5).build(seeded(), shape, HIDDEN)
     encoding = critic.encode(batch)
     for row in range(12):
         before = history_of(critic.history, real_steps(batch, row, shape, batch.position[row]))
@@ -83,7 +86,7 @@ def test_hc_is_the_papers_sum(history: HistoryConfig, max_length: int, overlap: 
 @pytest.mark.parametrize(("max_length", "overlap"), SHAPES)
 def test_q_rnn_reads_the_whole_segment(max_length: int, overlap: int) -> None:
     batch, shape = random_batch(max_length, overlap, size=12)
-    critic = Segment(7).build(KEY, shape, HIDDEN)
+    critic = Segment(7).build(seeded(), shape, HIDDEN)
     encoding = critic.encode(batch)
     value = critic.value(encoding, batch.observation, batch.action)
     next_action = jnp.asarray(batch.action[::-1])
@@ -108,8 +111,8 @@ def test_a_padded_window_equals_the_unpadded_one(config: Any, overlap: int) -> N
     garbage = rng.normal(size=(4 + overlap + 3, 16, OBSERVATION + ACTION)).astype(np.float32)
     garbage[: 4 + overlap] = batch.window
     padded = batch._replace(window=garbage, window_mask=np.pad(batch.window_mask, padding))
-    critic = config.build(KEY, shape, HIDDEN)
-    wide_critic = config.build(KEY, wide, HIDDEN)
+    critic = config.build(seeded(), shape, HIDDEN)
+    wide_critic = config.build(seeded(), wide, HIDDEN)
     if overlap > 0 and config.uses_windows:
         # The next interval's overlap gets its phase from n_max: give both the same one.
         object.__setattr__(wide_critic, "shape", shape)
@@ -122,7 +125,7 @@ def test_a_padded_window_equals_the_unpadded_one(config: Any, overlap: int) -> N
 @pytest.mark.parametrize("config", CRITICS, ids=str)
 def test_padding_takes_no_gradient_and_gives_none(config: Any) -> None:
     batch, shape = random_batch(5, 2, size=16)
-    critic = config.build(KEY, shape, HIDDEN)
+    critic = config.build(seeded(), shape, HIDDEN)
 
     def total(window: Any) -> Any:
         b = batch._replace(window=window)
@@ -138,7 +141,7 @@ def test_padding_takes_no_gradient_and_gives_none(config: Any) -> None:
 @pytest.mark.parametrize("config", CRITICS, ids=str)
 def test_intervals_of_one_step_leave_nothing_to_remember(config: Any) -> None:
     batch, shape = random_batch(1, 0, size=16)
-    critic = config.build(KEY, shape, HIDDEN)
+    critic = config.build(seeded(), shape, HIDDEN)
     encoding = critic.encode(batch)
     if isinstance(config, HC):
         assert not np.any(encoding.before)
@@ -151,7 +154,7 @@ def test_intervals_of_one_step_leave_nothing_to_remember(config: Any) -> None:
 def test_the_regulariser_counts_revealed_intervals_only() -> None:
     batch, shape = random_batch(5, 0, size=64, reveal_tails=False)
     assert 0 < batch.revealed.sum() < 64
-    critic = HC(Singleton((6,)), 0.7).build(KEY, shape, HIDDEN)
+    critic = HC(Singleton((6,)), 0.7).build(seeded(), shape, HIDDEN)
     encoding = critic.encode(batch)
     seen = batch.revealed > 0
     errors = (np.float64(encoding.whole) - batch.interval_reward)[seen] ** 2
@@ -167,7 +170,7 @@ def test_credit_adds_up_to_what_the_interval_adds(history: HistoryConfig, overla
     replay = IntervalReplay(500, OBSERVATION, ACTION, spec)
     fill(replay, np.random.default_rng(3))
     shape = ProblemShape(OBSERVATION, ACTION, 5, overlap)
-    critic = HC(history, 0.5).build(KEY, shape, HIDDEN)
+    critic = HC(history, 0.5).build(seeded(), shape, HIDDEN)
     (batch,) = replay.in_order(500)
     credit, encoding = np.asarray(critic.credit(batch)), critic.encode(batch)
     ends = np.flatnonzero(batch.position == batch.length - 1)
@@ -182,7 +185,7 @@ def test_credit_adds_up_to_what_the_interval_adds(history: HistoryConfig, overla
 def test_pairwise_reaches_exactly_k_steps_back(reach: int) -> None:
     """Changing step j moves what steps later than j + K add only if pairs reach that far."""
     batch, shape = random_batch(8, 0, size=64, episodes=40)
-    history = HC(Pairwise(reach, (6,)), 0.5).build(KEY, shape, HIDDEN).history
+    history = HC(Pairwise(reach, (6,)), 0.5).build(seeded(), shape, HIDDEN).history
     long = batch.length == 8
     window, mask = batch.window[:, long], batch.window_mask[:, long]
     changed = window.copy()

@@ -10,7 +10,6 @@ import pytest
 from belated.networks import GRU, MLP, DeterministicPolicy, GaussianPolicy
 from belated.networks.policies import LOG_STD_MAX
 
-KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 
 
@@ -38,7 +37,7 @@ def numpy_gru(gru: GRU, x: Any, mask: Any) -> Any:
 
 
 def test_gru_equals_a_step_by_step_reference() -> None:
-    gru = GRU(KEY, 5, 7)
+    gru = GRU(np.random.default_rng(1), 5, 7)
     x = RNG.normal(size=(4, 9, 5)).astype(np.float32)
     mask = RNG.integers(2, size=(4, 9)).astype(np.float32)
     states = gru.prefixes(jnp.asarray(x).swapaxes(0, 1), jnp.asarray(mask).T)
@@ -46,14 +45,14 @@ def test_gru_equals_a_step_by_step_reference() -> None:
 
 
 def test_one_step_of_the_gru_continues_a_sequence() -> None:
-    gru = GRU(KEY, 5, 7)
+    gru = GRU(np.random.default_rng(1), 5, 7)
     x = jnp.asarray(RNG.normal(size=(9, 4, 5)), jnp.float32)
     states = gru.prefixes(x, jnp.ones((9, 4)))
     np.testing.assert_allclose(gru.step(states[3], x[3]), states[4], atol=1e-6)
 
 
 def test_mlp_has_relu_between_its_layers_and_none_at_its_end() -> None:
-    mlp = MLP(KEY, 3, (5, 4), 2)
+    mlp = MLP(np.random.default_rng(1), 3, (5, 4), 2)
     x = RNG.normal(size=(6, 3)).astype(np.float32)
     hidden = x.astype(np.float64)
     for layer in mlp.layers[:-1]:
@@ -65,7 +64,7 @@ def test_mlp_has_relu_between_its_layers_and_none_at_its_end() -> None:
 
 
 def test_log_density_of_the_squashed_gaussian_is_the_change_of_variables() -> None:
-    policy = GaussianPolicy(KEY, 3, (8,), 2)
+    policy = GaussianPolicy(np.random.default_rng(1), 3, (8,), 2)
     observation = jnp.asarray(RNG.normal(size=(50, 3)), jnp.float32)
     noise = jnp.asarray(RNG.normal(size=(50, 2)), jnp.float32)
     action, log_prob = policy.sample(observation, noise)
@@ -79,7 +78,7 @@ def test_log_density_of_the_squashed_gaussian_is_the_change_of_variables() -> No
 
 
 def test_log_density_integrates_to_one() -> None:
-    policy = GaussianPolicy(KEY, 3, (8,), 1)
+    policy = GaussianPolicy(np.random.default_rng(1), 3, (8,), 1)
     observation = jnp.zeros((20_001, 3))
     noise = jnp.linspace(-8, 8, 20_001)[:, None]
     action, log_prob = policy.sample(observation, noise)
@@ -88,7 +87,7 @@ def test_log_density_integrates_to_one() -> None:
 
 
 def test_extreme_policies_stay_finite() -> None:
-    policy = GaussianPolicy(KEY, 1, (), 1)
+    policy = GaussianPolicy(np.random.default_rng(1), 1, (), 1)
     observation = jnp.array([[1e4], [-1e4]])
     action, log_prob = policy.sample(observation, jnp.array([[6.0], [-6.0]]))
     assert jnp.isfinite(action).all()
@@ -100,7 +99,7 @@ def test_extreme_policies_stay_finite() -> None:
 
 @pytest.mark.parametrize("kind", [GaussianPolicy, DeterministicPolicy])
 def test_the_mode_is_deterministic_and_within_bounds(kind: type) -> None:
-    policy = kind(KEY, 3, (8,), 2)
+    policy = kind(np.random.default_rng(1), 3, (8,), 2)
     observation = jnp.asarray(100 * RNG.normal(size=(50, 3)), jnp.float32)
     assert (jnp.abs(policy.mode(observation)) <= 1).all()
     if kind is GaussianPolicy:

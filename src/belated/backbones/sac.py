@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from belated.backbones.temporal_difference import (
@@ -58,12 +59,12 @@ class SAC:
     target_entropy: float | None = None
 
     def init(
-        self, key: jax.Array, shape: ProblemShape, critic: CriticConfig, hidden: tuple[int, ...]
+        self, seed: int, shape: ProblemShape, critic: CriticConfig, hidden: tuple[int, ...]
     ) -> SACState:
         """Make a fresh state."""
-        key, actor_key, *critic_keys = jax.random.split(key, 2 + self.num_critics)
-        actor = GaussianPolicy(actor_key, shape.observation_size, hidden, shape.action_size)
-        critics = tuple(critic.build(k, shape, hidden) for k in critic_keys)
+        rng = np.random.default_rng(seed)
+        actor = GaussianPolicy(rng, shape.observation_size, hidden, shape.action_size)
+        critics = tuple(critic.build(rng, shape, hidden) for _ in range(self.num_critics))
         log_alpha = jnp.asarray(math.log(self.initial_temperature), jnp.float32)
         return SACState(
             actor=actor,
@@ -74,7 +75,7 @@ class SAC:
             actor_optimizer=self._optimizer.init(actor),
             critic_optimizer=self._optimizer.init(critics),
             alpha_optimizer=self._optimizer.init(log_alpha),
-            key=key,
+            key=jax.random.key(rng.integers(2**32, dtype=np.uint32)),
         )
 
     @property

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from belated.backbones.temporal_difference import (
@@ -61,12 +62,12 @@ class TD3:
     policy_delay: int = 2
 
     def init(
-        self, key: jax.Array, shape: ProblemShape, critic: CriticConfig, hidden: tuple[int, ...]
+        self, seed: int, shape: ProblemShape, critic: CriticConfig, hidden: tuple[int, ...]
     ) -> TD3State:
         """Make a fresh state."""
-        key, actor_key, *critic_keys = jax.random.split(key, 2 + self.num_critics)
-        actor = DeterministicPolicy(actor_key, shape.observation_size, hidden, shape.action_size)
-        critics = tuple(critic.build(k, shape, hidden) for k in critic_keys)
+        rng = np.random.default_rng(seed)
+        actor = DeterministicPolicy(rng, shape.observation_size, hidden, shape.action_size)
+        critics = tuple(critic.build(rng, shape, hidden) for _ in range(self.num_critics))
         return TD3State(
             actor=actor,
             critics=critics,
@@ -75,7 +76,7 @@ class TD3:
             actor_optimizer=self._optimizer.init(actor),
             critic_optimizer=self._optimizer.init(critics),
             updates=jnp.zeros((), jnp.int32),
-            key=key,
+            key=jax.random.key(rng.integers(2**32, dtype=np.uint32)),
         )
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import jax
+import numpy as np
 
 from belated.replay import IntervalBatch
 
@@ -49,5 +50,7 @@ class CriticConfig(Protocol):
     uses_windows: ClassVar[bool]
     """Whether its critics look at the windows of a batch; sampling is cheaper if not."""
 
-    def build(self, key: jax.Array, shape: ProblemShape, hidden: tuple[int, ...]) -> Critic:
+    def build(
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
+    ) -> Critic:
         """Make a freshly initialised critic; ``hidden`` are the layers of state-action networks."""

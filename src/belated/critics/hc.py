@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from belated.critics.base import ProblemShape
 from belated.critics.windows import is_interval_end, next_overlap
@@ -38,7 +39,7 @@ class History(Protocol):
 class HistoryConfig(Protocol):
     """A recipe for H."""
 
-    def build(self, key: jax.Array, shape: ProblemShape) -> History:
+    def build(self, rng: np.random.Generator, shape: ProblemShape) -> History:
         """Make a freshly initialised H."""
 
 
@@ -48,9 +49,9 @@ class Singleton:
 
     units: tuple[int, ...] = (64, 64)
 
-    def build(self, key: jax.Array, shape: ProblemShape) -> PairwiseHistory:
+    def build(self, rng: np.random.Generator, shape: ProblemShape) -> PairwiseHistory:
         """Make a freshly initialised H."""
-        return Pairwise(0, self.units).build(key, shape)
+        return Pairwise(0, self.units).build(rng, shape)
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,11 @@ class Pairwise:
     reach: int
     units: tuple[int, ...] = (64, 64)
 
-    def build(self, key: jax.Array, shape: ProblemShape) -> PairwiseHistory:
+    def build(self, rng: np.random.Generator, shape: ProblemShape) -> PairwiseHistory:
         """Make a freshly initialised H."""
         step = shape.observation_size + shape.action_size
-        keys = jax.random.split(key, self.reach + 1)
-        terms = [MLP(k, step * min(i + 1, 2), self.units, 1) for i, k in enumerate(keys)]
-        return PairwiseHistory(tuple(terms))
+        sizes = [step] + [2 * step] * self.reach
+        return PairwiseHistory(tuple(MLP(rng, size, self.units, 1) for size in sizes))
 
 
 class PairwiseHistory(eqx.Module):
@@ -103,14 +103,13 @@ class Recurrent:
 
     units: int = 48
 
-    def build(self, key: jax.Array, shape: ProblemShape) -> RecurrentHistory:
+    def build(self, rng: np.random.Generator, shape: ProblemShape) -> RecurrentHistory:
         """Make a freshly initialised H."""
         step = shape.observation_size + shape.action_size
-        embed_key, gru_key, head_key = jax.random.split(key, 3)
         return RecurrentHistory(
-            Linear(embed_key, step, self.units),
-            GRU(gru_key, self.units, self.units),
-            Linear(head_key, self.units, 1),
+            Linear(rng, step, self.units),
+            GRU(rng, self.units, self.units),
+            Linear(rng, self.units, 1),
         )
 
 
@@ -142,12 +141,13 @@ class HC:
 
     uses_windows: ClassVar[bool] = True
 
-    def build(self, key: jax.Array, shape: ProblemShape, hidden: tuple[int, ...]) -> HCCritic:
+    def build(
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
+    ) -> HCCritic:
         """Make a freshly initialised critic."""
-        history_key, current_key = jax.random.split(key)
         return HCCritic(
-            history=self.history.build(history_key, shape),
-            current=MLP(current_key, shape.observation_size + shape.action_size, hidden, 1),
+            history=self.history.build(rng, shape),
+            current=MLP(rng, shape.observation_size + shape.action_size, hidden, 1),
             regularizer=self.regularizer,
             shape=shape,
         )

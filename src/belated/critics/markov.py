@@ -8,6 +8,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from belated.critics.base import ProblemShape
 from belated.networks import MLP
@@ -20,9 +21,11 @@ class Markov:
 
     uses_windows: ClassVar[bool] = False
 
-    def build(self, key: jax.Array, shape: ProblemShape, hidden: tuple[int, ...]) -> MarkovCritic:
+    def build(
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
+    ) -> MarkovCritic:
         """Make a freshly initialised critic."""
-        return MarkovCritic(MLP(key, shape.observation_size + shape.action_size, hidden, 1))
+        return MarkovCritic(MLP(rng, shape.observation_size + shape.action_size, hidden, 1))
 
 
 class MarkovCritic(eqx.Module):

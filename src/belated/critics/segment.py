@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from belated.critics.base import ProblemShape
 from belated.critics.windows import is_interval_end, next_overlap
@@ -23,14 +24,15 @@ class Segment:
 
     uses_windows: ClassVar[bool] = True
 
-    def build(self, key: jax.Array, shape: ProblemShape, hidden: tuple[int, ...]) -> SegmentCritic:
+    def build(
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
+    ) -> SegmentCritic:
         """Make a freshly initialised critic; ``hidden`` has no place in it."""
         step = shape.observation_size + shape.action_size
-        embed_key, gru_key, head_key = jax.random.split(key, 3)
         return SegmentCritic(
-            embed=Linear(embed_key, step, self.units),
-            gru=GRU(gru_key, self.units, self.units),
-            head=Linear(head_key, self.units, 1),
+            embed=Linear(rng, step, self.units),
+            gru=GRU(rng, self.units, self.units),
+            head=Linear(rng, self.units, 1),
             shape=shape,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from belated.networks.mlp import Linear
 
@@ -19,10 +20,9 @@ class GRU(eqx.Module):
     inputs: Linear  # x to the three gates r, z, n
     recurrent: Linear  # h to the three gates
 
-    def __init__(self, key: jax.Array, inputs: int, units: int) -> None:
-        input_key, recurrent_key = jax.random.split(key)
-        self.inputs = Linear(input_key, inputs, 3 * units)
-        self.recurrent = Linear(recurrent_key, units, 3 * units)
+    def __init__(self, rng: np.random.Generator, inputs: int, units: int) -> None:
+        self.inputs = Linear(rng, inputs, 3 * units)
+        self.recurrent = Linear(rng, units, 3 * units)
 
     @property
     def units(self) -> int:

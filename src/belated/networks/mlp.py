@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 class Linear(eqx.Module):
-    """x ↦ xW + b over the last axis; weights and bias from U(±1/√inputs)."""
+    """x ↦ xW + b over the last axis; weights and bias from U(±1/√inputs).
+
+    Parameters are drawn with NumPy: JAX would compile for seconds to draw them once.
+    """
 
     weight: jax.Array  # (inputs, outputs)
     bias: jax.Array  # (outputs,)
 
-    def __init__(self, key: jax.Array, inputs: int, outputs: int) -> None:
+    def __init__(self, rng: np.random.Generator, inputs: int, outputs: int) -> None:
         bound = 1 / math.sqrt(inputs)
-        weight_key, bias_key = jax.random.split(key)
-        self.weight = jax.random.uniform(weight_key, (inputs, outputs), jnp.float32, -bound, bound)
-        self.bias = jax.random.uniform(bias_key, (outputs,), jnp.float32, -bound, bound)
+        self.weight = jnp.asarray(rng.uniform(-bound, bound, (inputs, outputs)), jnp.float32)
+        self.bias = jnp.asarray(rng.uniform(-bound, bound, outputs), jnp.float32)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Apply the layer."""
@@ -40,10 +44,11 @@ class MLP(eqx.Module):
 
     layers: tuple[Linear, ...]
 
-    def __init__(self, key: jax.Array, inputs: int, hidden: Sequence[int], outputs: int) -> None:
+    def __init__(
+        self, rng: np.random.Generator, inputs: int, hidden: Sequence[int], outputs: int
+    ) -> None:
         sizes = [inputs, *hidden, outputs]
-        keys = jax.random.split(key, len(sizes) - 1)
-        self.layers = tuple(Linear(k, sizes[i], sizes[i + 1]) for i, k in enumerate(keys))
+        self.layers = tuple(Linear(rng, m, n) for m, n in itertools.pairwise(sizes))
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Apply the network over the last axis."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from belated.networks.mlp import MLP
 
@@ -20,9 +21,13 @@ class GaussianPolicy(eqx.Module):
     trunk: MLP
 
     def __init__(
-        self, key: jax.Array, observation_size: int, hidden: Sequence[int], action_size: int
+        self,
+        rng: np.random.Generator,
+        observation_size: int,
+        hidden: Sequence[int],
+        action_size: int,
     ) -> None:
-        self.trunk = MLP(key, observation_size, hidden, 2 * action_size)
+        self.trunk = MLP(rng, observation_size, hidden, 2 * action_size)
 
     def _moments(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
         mean, log_std = jnp.split(self.trunk(observation), 2, axis=-1)
@@ -48,9 +53,13 @@ class DeterministicPolicy(eqx.Module):
     trunk: MLP
 
     def __init__(
-        self, key: jax.Array, observation_size: int, hidden: Sequence[int], action_size: int
+        self,
+        rng: np.random.Generator,
+        observation_size: int,
+        hidden: Sequence[int],
+        action_size: int,
     ) -> None:
-        self.trunk = MLP(key, observation_size, hidden, action_size)
+        self.trunk = MLP(rng, observation_size, hidden, action_size)
 
     def mode(self, observation: jax.Array) -> jax.Array:
         """The action."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -31,9 +32,7 @@ class Learner:
     def __init__(self, method: Method, shape: ProblemShape, seed: int) -> None:
         parts: Any = (method.backbone, method.critic, method.credit, method.hidden, shape)
         self._functions = _compiled(*parts)
-        self.leaves: Leaves = self._functions.init(
-            np.random.SeedSequence(seed).generate_state(1)[0]
-        )
+        self.leaves: Leaves = self._functions.init(seed)
 
     @property
     def state(self) -> Any:
@@ -83,12 +82,13 @@ class _Functions:
     def __init__(
         self, backbone: Any, critic: Any, credit: Any, hidden: tuple[int, ...], shape: ProblemShape
     ) -> None:
-        def init(seed: jax.Array) -> Any:
-            state = backbone.init(jax.random.key(seed), shape, critic, hidden)
+        def init(seed: int) -> Any:
+            state = backbone.init(seed, shape, critic, hidden)
             # The key as plain words, so that every leaf is an ordinary array.
             return state._replace(key=jax.random.key_data(state.key))
 
-        template = jax.eval_shape(init, np.uint32(0))
+        template = init(0)
+        self.init: Callable[[int], Leaves] = lambda seed: jax.tree.leaves(init(seed))
         self.structure = jax.tree.structure(template)
         self.actor_size = len(jax.tree.leaves(template.actor))  # the actor comes first
         self.traces = 0
@@ -116,7 +116,6 @@ class _Functions:
             action: jax.Array = jax.tree.unflatten(actor_structure, leaves).mode(observation)
             return action
 
-        self.init = jax.jit(lambda seed: jax.tree.leaves(init(seed)))
         self.update = jax.jit(update, donate_argnums=0)
         self.update_many = jax.jit(update_many, donate_argnums=0)
         self.act = jax.jit(act)
