@@ -75,7 +75,7 @@ def check_delayed_env(env: AnyEnv, *, steps: int = 2_000, seed: int = 0) -> Chec
             f"Expected one gymnasium.Env, got {type(env).__name__}. "
             "Check one environment of a vector environment at a time."
         )
-    positive_int(steps, "the number of steps")
+    positive_int(steps, "The number of steps")
     findings = _Findings()
     _check_action_space(env, findings)
     spec = find_interval_spec(env)

@@ -27,9 +27,9 @@ class IntervalSpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "max_length", positive_int(self.max_length, "the largest interval length")
+            self, "max_length", positive_int(self.max_length, "The largest interval length")
         )
-        object.__setattr__(self, "overlap", non_negative_int(self.overlap, "the overlap"))
+        object.__setattr__(self, "overlap", non_negative_int(self.overlap, "The overlap"))
 
 
 class IntervalInfo(TypedDict):

@@ -52,7 +52,7 @@ class Fixed(IntervalLength):
     length: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "length", positive_int(self.length, "an interval's length"))
+        object.__setattr__(self, "length", positive_int(self.length, "An interval's length"))
 
     @property
     def pmf(self) -> dict[int, float]:  # noqa: D102
@@ -77,8 +77,8 @@ class Uniform(IntervalLength):
     high: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", positive_int(self.low, "the shortest interval"))
-        object.__setattr__(self, "high", positive_int(self.high, "the longest interval"))
+        object.__setattr__(self, "low", positive_int(self.low, "The shortest interval"))
+        object.__setattr__(self, "high", positive_int(self.high, "The longest interval"))
         if self.low > self.high:
             raise ValueError(
                 f"The shortest interval ({self.low}) is longer than the longest ({self.high}); "
@@ -117,7 +117,7 @@ class Choice(IntervalLength):
                     f"The probability of length {length} is {probability}; it must be in (0, 1]. "
                     "Leave out lengths that never occur."
                 )
-            checked[positive_int(length, "an interval's length")] = float(probability)
+            checked[positive_int(length, "An interval's length")] = float(probability)
         total = math.fsum(checked.values())
         if not math.isclose(total, 1.0, rel_tol=0, abs_tol=1e-9):
             raise ValueError(f"The probabilities of the lengths sum to {total:g}, not to 1.")
@@ -204,8 +204,8 @@ def non_negative_int(value: Any, what: str) -> int:
 
 def _int_from(value: SupportsIndex, minimum: int, what: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ValueError(f"{what.capitalize()} must be a whole number, got {value!r}.")
+        raise ValueError(f"{what} must be a whole number, got {value!r}.")
     number = operator.index(value)
     if number < minimum:
-        raise ValueError(f"{what.capitalize()} must be at least {minimum}, got {number}.")
+        raise ValueError(f"{what} must be at least {minimum}, got {number}.")
     return number

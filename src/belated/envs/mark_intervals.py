@@ -72,7 +72,7 @@ class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
         self._info_key = info_key
         self._when = import_function(when, "the predicate") if isinstance(when, str) else when
-        self._period = period if period in (None, "episode") else positive_int(period, "the period")
+        self._period = period if period in (None, "episode") else positive_int(period, "The period")
         if max_length is None:
             if not isinstance(self._period, int):
                 raise ValueError(

@@ -68,7 +68,7 @@ class Agent:
         **overrides: Any,
     ) -> None:
         method = find_method(method) if isinstance(method, str) else method
-        seed = non_negative_int(seed, "the seed")
+        seed = non_negative_int(seed, "The seed")
         shape, scale = problem_of(env)
         self._set_up(override(method, overrides), shape, scale, seed)
         self._attach(env, positive_int(num_envs, "num_envs"))

@@ -56,7 +56,7 @@ class Every(Callback, ABC):
     """Does something every so many steps."""
 
     def __init__(self, every: int) -> None:
-        self.every = positive_int(every, "the number of steps between two times")
+        self.every = positive_int(every, "The number of steps between two times")
         self._last = 0
 
     def on_start(self, agent: Agent) -> None:

@@ -1,0 +1,30 @@
+"""Does it learn? Fixed seeds and generous margins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import belated
+
+pytestmark = pytest.mark.learning
+
+SMALL: dict[str, Any] = {"hidden": (64, 64), "learning_starts": 500}
+
+
+def final_return(method: str, interval: int, steps: int, **changes: Any) -> float:
+    env = belated.make("Pendulum-v1", interval=interval)
+    agent = belated.Agent(method, env, seed=0, **SMALL | changes).learn(steps)
+    return agent.evaluate(episodes=10).summary()["return_mean"]
+
+
+def test_sac_swings_up_the_pendulum_when_every_step_has_its_reward() -> None:
+    assert final_return("sac", interval=1, steps=6_000, learning_rate=1e-3) > -300
+
+
+def test_hc_learns_from_late_rewards_where_sac_does_not() -> None:
+    hc = final_return("hc-singleton", interval=20, steps=8_000)
+    sac = final_return("sac", interval=20, steps=8_000)
+    assert hc > -400
+    assert hc > sac + 400
