@@ -103,6 +103,7 @@ def vectorised(mode: AutoresetMode, vectorization: str) -> list[list[Transition]
     return transitions
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # Gymnasium's workers use no JAX
 @pytest.mark.parametrize("vectorization", ["sync", "async"])
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_each_lane_is_the_single_environment(mode: AutoresetMode, vectorization: str) -> None:
