@@ -20,7 +20,7 @@ def demo(steps: int = 50_000, seed: int = 0, out: Path = Path("demo")) -> int:
     """Learn Point Reach with hc-singleton and with plain SAC, and draw what came of it.
 
     A point walks over a grid to a target that it does not see; every 20 steps it is told how far
-    it got. Takes some minutes on one core; a bar shows the time left.
+    it got. Takes about seven minutes on one core; bars show the time left.
 
     Args:
         steps: How many environment steps each method learns for.
