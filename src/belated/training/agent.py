@@ -20,6 +20,7 @@ from belated.methods import Method, find_method, from_json, override, to_json
 from belated.replay import IntervalReplay
 from belated.training import checkpoint
 from belated.training.callbacks import (
+    Callback,
     CallbackLike,
     Checkpoint,
     Evaluate,
@@ -164,6 +165,12 @@ class Agent:
         if not self._started:
             lanes.start()
             self._started = True
+        if self._run(goal, callbacks, evaluation):
+            raise KeyboardInterrupt
+        return self
+
+    def _run(self, goal: int, callbacks: list[Callback], at_end: Evaluate | None) -> bool:
+        """Take steps until the goal or a callback stops it; return whether the user did."""
         for each in callbacks:
             each.on_start(self)
         self._clock = time.monotonic() - self._seconds
@@ -175,8 +182,8 @@ class Agent:
                     answers = [each.on_step(self) for each in callbacks]
                     stopped = False in answers
             logged = self.history[-1]["step"] if self.history else 0
-            if evaluation is not None and logged < self.steps and not interrupt.requested:
-                evaluation.act(self)
+            if at_end is not None and logged < self.steps and not interrupt.requested:
+                at_end.act(self)
         finally:
             self._seconds, self._clock = self.seconds, None
             for each in reversed(callbacks):
@@ -184,9 +191,7 @@ class Agent:
             for writer in self._writers:
                 writer.close()
             self._writers = []
-        if interrupt.requested:
-            raise KeyboardInterrupt
-        return self
+        return interrupt.requested
 
     def _open_writers(self, folder: Path, tensorboard: bool) -> None:
         if not self.history and (folder / "progress.csv").exists():
