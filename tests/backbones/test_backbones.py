@@ -36,6 +36,11 @@ def float64(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
 
 
+def unlike(networks: Any) -> Any:
+    """Targets that differ from what they follow, so that mistaking one for the other shows."""
+    return jax.tree.map(lambda leaf: 1.5 * leaf + 0.1, networks)
+
+
 def numpy_mlp(mlp: Any, x: Any) -> Any:
     for layer in mlp.layers[:-1]:
         x = np.maximum(x @ layer.weight + layer.bias, 0)
@@ -58,6 +63,7 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     batch, shape = random_batch(5, 0, size=32)
     sac = SAC(gamma=0.9, initial_temperature=0.3)
     state = sac.init(2, shape, Markov(), HIDDEN)
+    state = state._replace(targets=unlike(state.targets))
     key, next_key, actor_key = jax.random.split(state.key, 3)
     after, metrics = sac.update(state, batch, Revealed())
 
@@ -82,8 +88,8 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     gradient = -(log_prob.mean() - shape.action_size)
     step = float(after.log_alpha - state.log_alpha)
     assert step == pytest.approx(-3e-4 * np.sign(gradient), rel=1e-3)
-    old, new = (x.critics[0].network.layers[0].weight for x in (before, updated))
-    slow = updated.targets[0].network.layers[0].weight
+    old, slow = (x.targets[0].network.layers[0].weight for x in (before, updated))
+    new = updated.critics[0].network.layers[0].weight
     np.testing.assert_allclose(slow, old + 0.005 * (new - old), atol=1e-7)
     assert (jax.random.key_data(after.key) == jax.random.key_data(key)).all()
 
@@ -215,6 +221,7 @@ def test_td3_smooths_its_target_and_delays_its_actor() -> None:
     batch, shape = random_batch(5, 0, size=32)
     td3 = TD3(target_noise=0.0)
     state = td3.init(2, shape, Markov(), HIDDEN)
+    state = state._replace(targets=unlike(state.targets), target_actor=unlike(state.target_actor))
     first, metrics = td3.update(state, batch, Revealed())
     before = float64(state._replace(key=jnp.zeros(())))
     observation = np.float64(batch.next_observation)
