@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from belated.networks import GRU, MLP, DeterministicPolicy, GaussianPolicy
-from belated.networks.policies import LOG_STD_MAX
 
 RNG = np.random.default_rng(0)
 
@@ -94,7 +94,19 @@ def test_extreme_policies_stay_finite() -> None:
     assert jnp.isfinite(log_prob).all()
     gradient = jax.grad(lambda o: policy.sample(o, jnp.ones((2, 1)))[1].sum())(observation)
     assert jnp.isfinite(gradient).all()
-    assert LOG_STD_MAX == 2
+
+
+@pytest.mark.parametrize(("log_std", "clipped"), [(1.0, 1.0), (50.0, 2.0), (-50.0, -20.0)])
+def test_the_log_standard_deviation_is_clipped(log_std: float, clipped: float) -> None:
+    policy = GaussianPolicy(np.random.default_rng(1), 1, (), 1)
+    output = policy.trunk.layers[0]
+    policy = eqx.tree_at(
+        lambda p: (p.trunk.layers[0].weight, p.trunk.layers[0].bias),
+        policy,
+        (jnp.zeros_like(output.weight), jnp.array([0.0, log_std])),
+    )
+    _, log_prob = policy.sample(jnp.zeros((1, 1)), jnp.zeros((1, 1)))
+    assert float(log_prob[0]) == pytest.approx(-clipped - 0.5 * np.log(2 * np.pi), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", [GaussianPolicy, DeterministicPolicy])

@@ -77,12 +77,3 @@ class TensorBoardWriter:
     def close(self) -> None:
         """Write whatever is still held back."""
         self._writer.close()
-
-
-def read_progress(path: Path) -> list[dict[str, float]]:
-    """Read the rows of a ``progress.csv``; empty fields are left out."""
-    with path.open(newline="") as file:
-        return [
-            {name: float(value) for name, value in row.items() if value != ""}
-            for row in csv.DictReader(file)
-        ]
