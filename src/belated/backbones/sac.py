@@ -80,7 +80,7 @@ class SAC:
 
     @property
     def _optimizer(self) -> optax.GradientTransformation:
-        return optax.adam(self.learning_rate)
+        return optax.flatten(optax.adam(self.learning_rate))
 
     def act(self, actor: GaussianPolicy, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Explore: a sample of the policy, given standard normal noise (B, A)."""
@@ -90,13 +90,12 @@ class SAC:
         self, state: SACState, batch: IntervalBatch, credit: Credit
     ) -> tuple[SACState, Metrics]:
         """One gradient step of critics, actor and temperature."""
-        key, next_key, actor_key = jax.random.split(state.key, 3)
+        key, noise_key = jax.random.split(state.key)
         shape = batch.action.shape
+        next_noise, noise = jax.random.normal(noise_key, (2, *shape))
         alpha = jnp.exp(state.log_alpha)
 
-        next_action, next_log_prob = state.actor.sample(
-            batch.next_observation, jax.random.normal(next_key, shape)
-        )
+        next_action, next_log_prob = state.actor.sample(batch.next_observation, next_noise)
         next_value = lowest_next_value(state.targets, batch, next_action) - alpha * next_log_prob
         target = bootstrapped(credit.reward(batch), batch, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
@@ -104,7 +103,6 @@ class SAC:
         )
         critics, critic_optimizer = self._step(gradients, state.critic_optimizer, state.critics)
 
-        noise = jax.random.normal(actor_key, shape)
         (actor_loss, log_prob), gradients = jax.value_and_grad(_actor_loss, has_aux=True)(
             state.actor, critics, encodings, batch, noise, alpha
         )

@@ -75,26 +75,40 @@ class PairwiseHistory(eqx.Module):
 
     def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of every prefix: the sum of the pairs that are complete within it."""
-        width, batch, size = window.shape
-        columns = window.reshape(width * batch, size).T
+        width, batch, _ = window.shape
         completed = jnp.zeros((width, batch))  # pairs that end with each step
         for k, term in enumerate(self.terms[:width]):
-            first = _first_layer_of_pairs(term.layers[0], columns, lag=k * batch)
-            values = term.columns_after_first(first).reshape(width - k, batch)
+            values = term.columns(_pairs(window, k)).reshape(width - k, batch)
             completed = completed.at[k:].add(values * mask[k:] * mask[: width - k])
-        return jnp.pad(jnp.cumsum(completed, axis=0), ((1, 0), (0, 0)))
+        return _sums_of_prefixes(completed)
 
 
-def _first_layer_of_pairs(layer: Linear, columns: jax.Array, lag: int) -> jax.Array:
-    """Apply a layer to the pairs (x_j, x_{j+lag}) of columns, without putting them together.
+def _pairs(window: jax.Array, apart: int) -> jax.Array:
+    """Put steps side by side with those a number of steps later, as columns.
 
-    Its weights for x_j and for x_{j+lag} are applied to single columns, and the outcomes are added
-    with a shift. Where the lag is 0 there is just one column, not a pair.
+    Args:
+        window: (W, B, F).
+        apart: k, less than W.
+
+    Returns:
+        (2F, (W − k)·B), or (F, W·B) for k = 0: a step is no pair with itself.
     """
-    if lag == 0:
-        return layer.columns(columns)
-    earlier, later = jnp.split(layer.weight, 2)
-    return earlier.T @ columns[:, :-lag] + later.T @ columns[:, lag:] + layer.bias[:, None]
+    steps = window.reshape(-1, window.shape[-1])
+    lag = apart * window.shape[1]
+    pairs = steps if apart == 0 else jnp.concatenate([steps[:-lag], steps[lag:]], axis=1)
+    # Without the barrier XLA multiplies by the transposed rows, which is slower than turning them
+    # once.
+    columns: jax.Array = jax.lax.optimization_barrier(pairs.T)
+    return columns
+
+
+def _sums_of_prefixes(values: jax.Array) -> jax.Array:
+    """Sum the first m rows of values (W, B), for every m from 0 on: (W + 1, B).
+
+    A product with ones, because the gradient of `jnp.cumsum` is slow.
+    """
+    width = len(values)
+    return jnp.tril(jnp.ones((width + 1, width)), -1) @ values
 
 
 @dataclass(frozen=True)

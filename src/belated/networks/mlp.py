@@ -56,8 +56,8 @@ class MLP(eqx.Module):
             x = jax.nn.relu(layer(x))
         return self.layers[-1](x)
 
-    def columns_after_first(self, x: jax.Array) -> jax.Array:
-        """Go on from what the first layer gave: (first outputs, N) to (outputs, N)."""
-        for layer in self.layers[1:]:
-            x = layer.columns(jax.nn.relu(x))
-        return x
+    def columns(self, x: jax.Array) -> jax.Array:
+        """Apply the network to columns: (inputs, N) to (outputs, N); see `Linear.columns`."""
+        for layer in self.layers[:-1]:
+            x = jax.nn.relu(layer.columns(x))
+        return self.layers[-1].columns(x)

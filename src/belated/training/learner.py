@@ -14,6 +14,7 @@ import numpy.typing as npt
 from belated.critics import ProblemShape
 from belated.methods import Method
 from belated.replay import IntervalBatch
+from belated.training.memory import keep_freed_memory
 
 Leaves = list[jax.Array]
 Metrics = dict[str, jax.Array]
@@ -30,6 +31,7 @@ class Learner:
     """
 
     def __init__(self, method: Method, shape: ProblemShape, seed: int) -> None:
+        keep_freed_memory()
         parts: Any = (method.backbone, method.critic, method.credit, method.hidden, shape)
         self._functions = _compiled(*parts)
         self.leaves: Leaves = self._functions.init(seed)
