@@ -64,12 +64,12 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     sac = SAC(gamma=0.9, initial_temperature=0.3)
     state = sac.init(2, shape, Markov(), HIDDEN)
     state = state._replace(targets=unlike(state.targets))
-    key, next_key, actor_key = jax.random.split(state.key, 3)
+    noises = jax.random.normal(jax.random.split(state.key)[1], (2, *batch.action.shape))
+    next_noise, noise = np.asarray(noises, np.float64)
     after, metrics = sac.update(state, batch, Revealed())
 
     before, b = float64(state._replace(key=jnp.zeros(()))), batch
-    noise = np.asarray(jax.random.normal(next_key, b.action.shape), np.float64)
-    action, log_prob = numpy_sample(before.actor, np.float64(b.next_observation), noise)
+    action, log_prob = numpy_sample(before.actor, np.float64(b.next_observation), next_noise)
     q = np.minimum(*(numpy_q(t, np.float64(b.next_observation), action) for t in before.targets))
     target = b.reward + 0.9 * (1 - b.terminated) * (q - 0.3 * log_prob)
     values = [numpy_q(c, np.float64(b.observation), np.float64(b.action)) for c in before.critics]
@@ -78,7 +78,6 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     assert metrics["td_loss"] == pytest.approx(td_loss, rel=1e-5)
 
     updated = float64(after._replace(key=jnp.zeros(())))
-    noise = np.asarray(jax.random.normal(actor_key, b.action.shape), np.float64)
     action, log_prob = numpy_sample(before.actor, np.float64(b.observation), noise)
     q = np.minimum(*(numpy_q(c, np.float64(b.observation), action) for c in updated.critics))
     assert metrics["actor_loss"] == pytest.approx(np.mean(0.3 * log_prob - q), rel=1e-4)

@@ -59,8 +59,7 @@ def test_mlp_has_relu_between_its_layers_and_none_at_its_end() -> None:
         hidden = np.maximum(hidden @ np.float64(layer.weight) + np.float64(layer.bias), 0)
     expected = hidden @ np.float64(mlp.layers[-1].weight) + np.float64(mlp.layers[-1].bias)
     np.testing.assert_allclose(mlp(jnp.asarray(x)), expected, atol=1e-6)
-    first = mlp.layers[0].columns(jnp.asarray(x.T))
-    np.testing.assert_allclose(mlp.columns_after_first(first), expected.T, atol=1e-6)
+    np.testing.assert_allclose(mlp.columns(jnp.asarray(x.T)), expected.T, atol=1e-6)
 
 
 def test_log_density_of_the_squashed_gaussian_is_the_change_of_variables() -> None:

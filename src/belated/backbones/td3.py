@@ -81,7 +81,7 @@ class TD3:
 
     @property
     def _optimizer(self) -> optax.GradientTransformation:
-        return optax.adam(self.learning_rate)
+        return optax.flatten(optax.adam(self.learning_rate))
 
     def act(
         self, actor: DeterministicPolicy, observation: jax.Array, noise: jax.Array

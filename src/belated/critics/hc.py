@@ -93,13 +93,13 @@ def _pairs(window: jax.Array, apart: int) -> jax.Array:
     Returns:
         (2F, (W − k)·B), or (F, W·B) for k = 0: a step is no pair with itself.
     """
-    steps = window.reshape(-1, window.shape[-1])
+    # Without the barriers XLA multiplies by transposed or overlapping rows, which is slower than
+    # putting them in order once, for all the networks that look at them.
+    columns: jax.Array = jax.lax.optimization_barrier(window.reshape(-1, window.shape[-1]).T)
+    if apart == 0:
+        return columns
     lag = apart * window.shape[1]
-    pairs = steps if apart == 0 else jnp.concatenate([steps[:-lag], steps[lag:]], axis=1)
-    # Without the barrier XLA multiplies by the transposed rows, which is slower than turning them
-    # once.
-    columns: jax.Array = jax.lax.optimization_barrier(pairs.T)
-    return columns
+    return jax.lax.optimization_barrier(jnp.concatenate([columns[:, :-lag], columns[:, lag:]]))
 
 
 def _sums_of_prefixes(values: jax.Array) -> jax.Array:
