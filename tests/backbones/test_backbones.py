@@ -64,7 +64,8 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     sac = SAC(gamma=0.9, initial_temperature=0.3)
     state = sac.init(2, shape, Markov(), HIDDEN)
     state = state._replace(targets=unlike(state.targets))
-    noises = jax.random.normal(jax.random.split(state.key)[1], (2, *batch.action.shape))
+    key, noise_key = jax.random.split(state.key)
+    noises = jax.random.normal(noise_key, (2, *batch.action.shape))
     next_noise, noise = np.asarray(noises, np.float64)
     after, metrics = sac.update(state, batch, Revealed())
 
