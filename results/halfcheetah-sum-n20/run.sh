@@ -18,6 +18,6 @@ lane() {
   done
 }
 
-lane 0 hc-pairwise-1@0 hc-pairwise-1@1 &
-lane 1 sac@0 oracle@0 hc-singleton@0 sac@1 oracle@1 hc-singleton@1 &
+lane 0 hc-pairwise-1@0 hc-pairwise-1@1 sac@1 &
+lane 1 hc-singleton@0 sac@0 hc-singleton@1 oracle@0 oracle@1 &
 wait
