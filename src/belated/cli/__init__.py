@@ -8,9 +8,11 @@ from typing import Any
 import tyro
 
 from belated.cli.check_env import check_env
+from belated.cli.check_reward import check_reward
 from belated.cli.credit import credit
 from belated.cli.demo import demo
 from belated.cli.evaluate import evaluate
+from belated.cli.theory import theory
 from belated.cli.train import Train, train
 
 
@@ -26,6 +28,8 @@ COMMANDS: dict[str, Any] = {
     "credit": credit,
     "demo": demo,
     "check-env": check_env,
+    "check-reward": check_reward,
+    "theory": theory,
 }
 
 

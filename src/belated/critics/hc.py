@@ -93,13 +93,20 @@ def _pairs(window: jax.Array, apart: int) -> jax.Array:
     Returns:
         (2F, (W − k)·B), or (F, W·B) for k = 0: a step is no pair with itself.
     """
-    # Without the barriers XLA multiplies by transposed or overlapping rows, which is slower than
-    # putting them in order once, for all the networks that look at them.
-    columns: jax.Array = jax.lax.optimization_barrier(window.reshape(-1, window.shape[-1]).T)
+    columns = _put_in_order(window.reshape(-1, window.shape[-1]).T)
     if apart == 0:
         return columns
     lag = apart * window.shape[1]
-    return jax.lax.optimization_barrier(jnp.concatenate([columns[:, :-lag], columns[:, lag:]]))
+    return _put_in_order(jnp.concatenate([columns[:, :-lag], columns[:, lag:]]))
+
+
+def _put_in_order(columns: jax.Array) -> jax.Array:
+    """Keep XLA from multiplying by transposed or overlapping rows.
+
+    That is slower than writing them down once, for all the networks that look at them.
+    """
+    written: jax.Array = jax.lax.optimization_barrier(columns)  # type: ignore[no-untyped-call]
+    return written
 
 
 def _sums_of_prefixes(values: jax.Array) -> jax.Array:

@@ -16,6 +16,11 @@ from belated.envs.lengths import LengthLike
 from belated.envs.rewards import RewardLike
 
 POINT_REACH = "belated/PointReach-v0"
+TABULAR = {
+    f"belated/Tabular{name}-v0": name
+    for name in ("XOR", "FixedPointBias", "OffPolicyBias", "BigAndLittle")
+}
+"""The paper's small exact examples, by id."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,14 @@ def register_tasks() -> None:
             entry_point="belated.envs.point_reach:PointReachEnv",
             additional_wrappers=(phase,),
         )
+    for task_id, name in TABULAR.items():
+        if task_id not in gym.registry:
+            gym.register(
+                task_id,
+                entry_point="belated.tabular.environment:TabularEnv",
+                kwargs={"problem": name},
+                additional_wrappers=(phase,),
+            )
     for task_id, task in TASKS.items():
         if task_id not in gym.registry:
             _register(task_id, task, phase)

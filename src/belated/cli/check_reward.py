@@ -1,0 +1,73 @@
+"""``belated check-reward``: does what an interval's end earns depend on its beginning?"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from belated.envs.invariance import InvarianceReport, measure_invariance
+from belated.envs.tasks import make
+
+
+def check_reward(
+    env_ids: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ID [ID ...]")],
+    /,
+    interval: str | None = None,
+    reward: str | None = None,
+    overlap: int | None = None,
+    samples: int = 1_000,
+    seed: int = 0,
+    json_output: Annotated[bool, tyro.conf.arg(name="json")] = False,
+) -> int:
+    """Say how far interval rewards are from past-invariant, on steps of random actions.
+
+    A reward is past-invariant if the order of two continuations of an interval does not depend on
+    its history, strongly if their difference does not. The exit code is 0 whatever the verdict.
+
+    Args:
+        env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
+        interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform),
+            or 5=0.2,10=0.8.
+        reward: The interval reward: sum, max, square, weighted:w0,w1,... or
+            package.module:function.
+        overlap: How many steps before its first one an interval's reward depends on.
+        samples: How many times to compare two histories with two continuations.
+        seed: Seeds environments, actions and draws.
+        json_output: Print JSON, one line for each environment.
+    """
+    if not env_ids:
+        raise ValueError(
+            "Which environment? For example: belated check-reward Pendulum-v1 --interval 20"
+        )
+    console = Console(highlight=False, soft_wrap=True)
+    for env_id in env_ids:
+        env = make(env_id, interval=interval, reward=reward, overlap=overlap)
+        report = measure_invariance(env, samples=samples, seed=seed)
+        env.close()
+        if json_output:
+            print(json.dumps({"env": env_id} | report.as_dict()))
+        else:
+            _show(console, env_id, report)
+    return 0
+
+
+def _show(console: Console, env_id: str, report: InvarianceReport) -> None:
+    unsure = report.interacting or (report.quadruples and not report.differing)
+    colour = "red" if report.flips else "yellow" if unsure else "green"
+    first, *others = str(report).splitlines()
+    console.print(f"{escape(env_id)}, [{colour}]{escape(first)}[/{colour}]")
+    for line in others:
+        console.print(f"  {escape(line)}")
+    if report.examples:
+        table = Table("length", "split", "1 then 1", "1 then 2", "2 then 1", "2 then 2")
+        table.title = "The worst: rewards of history then continuation"
+        for example in report.examples:
+            rewards = (*example.first_history, *example.second_history)
+            cells = [str(example.length), str(example.split), *(f"{r:.4g}" for r in rewards)]
+            table.add_row(*cells)
+        console.print(table)

@@ -1,0 +1,166 @@
+"""When the past does not matter: past-invariance, strong past-invariance, and what follows.
+
+Each check is exact. It looks at every segment that can occur in a problem and returns a witness
+where the condition fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from belated.tabular.drmdp import Floats, Segment, Unrolled
+from belated.tabular.values import TOLERANCE
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two histories and two continuations: what each pair is worth."""
+
+    histories: tuple[Segment, Segment]
+    continuations: tuple[Segment, Segment]
+    values: tuple[tuple[float, float], tuple[float, float]]
+
+    def __str__(self) -> str:
+        (a, b), (c, d) = self.values
+        return (
+            f"after {self.histories[0]}: {a:.4g} for {self.continuations[0]}, {b:.4g} for "
+            f"{self.continuations[1]}; after {self.histories[1]}: {c:.4g} and {d:.4g}"
+        )
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """What a reward keeps when the past changes; a witness for what it does not.
+
+    Attributes:
+        order: None if the order of continuations never depends on the history (past-invariance).
+        differences: None if their differences do not either (strong past-invariance).
+    """
+
+    order: Witness | None
+    differences: Witness | None
+
+
+def reward_invariance(unrolled: Unrolled, *, every_split: bool = False) -> Invariance:
+    """Check Definition 2 (past-invariance) and the appendix's strong form.
+
+    Args:
+        unrolled: the problem.
+        every_split: also split inside the overlap. The paper's definition asks for histories of
+            at least c steps; for c ≥ 2 that is too little for what is built on it.
+    """
+    problem = unrolled.problem
+    overlap = problem.overlap
+    finished = [unrolled.segment(int(choice)) for choice in np.flatnonzero(_reveals(unrolled))]
+    worth = {segment: problem.reward(segment) for segment in finished}
+    order = differences = None
+    for length in sorted({len(segment) for segment in worth}):
+        segments = [segment for segment in worth if len(segment) == length]
+        for split in range(1 if every_split else max(overlap, 1), length):
+            histories = sorted({s[:split] for s in segments}, key=str)
+            continuations = sorted({s[split:] for s in segments}, key=str)
+            table = np.array([[worth.get(h + c, np.nan) for c in continuations] for h in histories])
+            found = _compare_rows(table)
+            if found.order is not None and order is None:
+                order = _witness(table, found.order, histories, continuations)
+            if found.differences is not None and differences is None:
+                differences = _witness(table, found.differences, histories, continuations)
+    return Invariance(order, differences)
+
+
+def value_invariance(unrolled: Unrolled, q: Floats) -> Invariance:
+    """Check Fact 3: the order of actions by Q does not depend on the history.
+
+    Also whether their differences do not, which is what happens under strong past-invariance.
+    """
+    order = differences = None
+    for histories, actions, table in _actions_after_histories(unrolled, q):
+        found = _compare_rows(table)
+        if found.order is not None and order is None:
+            order = _witness(table, found.order, histories, actions)
+        if found.differences is not None and differences is None:
+            differences = _witness(table, found.differences, histories, actions)
+    return Invariance(order, differences)
+
+
+def largest_interaction(unrolled: Unrolled, q: Floats) -> float:
+    """By how much the history changes the difference of two actions' values, at most."""
+    tables = (table for _, _, table in _actions_after_histories(unrolled, q))
+    return max(float(np.ptp(table - table[:, :1], axis=0).max()) for table in tables)
+
+
+def _actions_after_histories(
+    unrolled: Unrolled, q: Floats
+) -> Iterator[tuple[list[Segment], list[Segment], Floats]]:
+    """For each (s, t − t_i): the histories, the actions, and a table of their values."""
+    by_place = np.argsort(unrolled.place, kind="stable")
+    for choices in np.split(by_place, np.cumsum(np.bincount(unrolled.place))[:-1]):
+        nodes, row = np.unique(unrolled.node[choices], return_inverse=True)
+        table = np.full((len(nodes), unrolled.action[choices].max() + 1), np.nan)
+        table[row, unrolled.action[choices]] = q[choices]
+        state = unrolled.nodes[nodes[0]].state
+        actions: list[Segment] = [((state, a),) for a in range(table.shape[1])]
+        yield [unrolled.nodes[node].history for node in nodes], actions, table
+
+
+def _reveals(unrolled: Unrolled) -> npt.NDArray[np.bool_]:
+    """Which choices may finish an interval."""
+    problem = unrolled.problem
+    may_stop = problem.lengths[unrolled.position] > 0
+    if not problem.terminal:
+        return may_stop
+    ends = problem.transition[:, :, list(problem.terminal)].sum(axis=2) > 0
+    result: npt.NDArray[np.bool_] = may_stop | ends[unrolled.state, unrolled.action]
+    return result
+
+
+class _Places(NamedTuple):
+    """Rows and columns (i, j, u, v) of a table where its rows disagree."""
+
+    order: tuple[int, int, int, int] | None
+    differences: tuple[int, int, int, int] | None
+
+
+def _compare_rows(table: Floats) -> _Places:
+    """Find two rows that order two columns differently, and two whose differences differ."""
+    order = differences = None
+    above = table[:, :, None] > table[:, None, :] + TOLERANCE
+    known = ~np.isnan(table)
+    for i in range(len(table)):
+        for j in range(i + 1, len(table)):
+            columns = np.flatnonzero(known[i] & known[j])
+            if len(columns) < 2:
+                continue
+            gap = table[i, columns] - table[j, columns]
+            if differences is None and np.ptp(gap) > TOLERANCE:
+                differences = (i, j, int(columns[gap.argmax()]), int(columns[gap.argmin()]))
+            if order is None:
+                flipped = (above[i] != above[j])[np.ix_(columns, columns)]
+                if flipped.any():
+                    u, v = columns[np.argwhere(flipped)[0]]
+                    order = (i, j, int(u), int(v))
+        if order is not None:
+            break
+    return _Places(order, differences)
+
+
+def _witness(
+    table: Floats,
+    places: tuple[int, int, int, int],
+    histories: list[Segment],
+    continuations: list[Segment],
+) -> Witness:
+    i, j, u, v = places
+    return Witness(
+        (histories[i], histories[j]),
+        (continuations[u], continuations[v]),
+        (
+            (float(table[i, u]), float(table[i, v])),
+            (float(table[j, u]), float(table[j, v])),
+        ),
+    )
