@@ -2,10 +2,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help install test lint format demo bench bench-wrappers results-halfcheetah clean
+.PHONY: help install test lint format demo bench bench-wrappers results-halfcheetah results-point-reach clean
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -35,6 +35,9 @@ bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the ben
 
 results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (an hour)
 	results/halfcheetah-sum-n20/run.sh
+
+results-point-reach: $(INSTALLED)  ## Point Reach with two seeds (ten minutes)
+	results/point-reach/run.sh
 
 bench-wrappers: $(INSTALLED)  ## what the wrappers cost per environment step
 	$(BIN)/python benchmarks/wrapper_overhead.py

@@ -1,0 +1,52 @@
+"""Draw the curves of a folder of runs and print their table, as Markdown."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from belated.analysis.figures import learning_curves
+
+
+def main(
+    folder: Annotated[Path, tyro.conf.Positional],
+    /,
+    column: str = "return_mean",
+    label: str = "return",
+    title: str = "",
+    every: int = 20_000,
+) -> None:
+    """Summarise every METHOD-sSEED/progress.csv of a folder; the picture is FOLDER/curves.png.
+
+    Args:
+        folder: Where the runs are.
+        column: Which column of progress.csv to show.
+        label: What it is, in words.
+        title: What was learned.
+        every: The steps between two columns of the table.
+    """
+    curves: dict[str, list[list[dict[str, float]]]] = defaultdict(list)
+    rows = []
+    for path in sorted(folder.glob("*-s*/progress.csv")):
+        method, _, seed = path.parent.name.rpartition("-s")
+        with path.open() as file:
+            run = [{k: float(v or "nan") for k, v in row.items()} for row in csv.DictReader(file)]
+        curves[method].append(run)
+        shown = {row["step"]: row[column] for row in run if row["step"] % every == 0}
+        rows.append((method, seed, shown))
+    if not rows:
+        raise SystemExit(f"There is no METHOD-sSEED/progress.csv in {folder}.")
+    steps = sorted(rows[0][2])
+    print("| method | seed |" + "".join(f" {step / 1000:g}k |" for step in steps))
+    print("|---|---|" + "---|" * len(steps))
+    for method, seed, shown in rows:
+        print(f"| {method} | {seed} |" + "".join(f" {shown[step]:,.0f} |" for step in steps))
+    learning_curves(curves, folder / "curves.png", column=column, label=label, title=title)
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
