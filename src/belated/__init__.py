@@ -15,6 +15,7 @@ from belated.envs import (
     delay,
     make,
     mark,
+    measure_invariance,
     register_tasks,
 )
 from belated.methods import METHODS, Method
@@ -39,6 +40,7 @@ __all__ = [
     "delay",
     "make",
     "mark",
+    "measure_invariance",
 ]
 
 register_tasks()

@@ -4,6 +4,7 @@ from belated.envs.check import Problem, check_delayed_env
 from belated.envs.delay_reward import DelayReward, delay
 from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import IntervalInfo, IntervalSpec
+from belated.envs.invariance import InvarianceReport, measure_invariance
 from belated.envs.lengths import Choice, Fixed, IntervalLength, Uniform, parse_length
 from belated.envs.mark_intervals import MarkIntervals, mark
 from belated.envs.point_reach import PointReachEnv
@@ -20,6 +21,7 @@ __all__ = [
     "IntervalPhase",
     "IntervalReward",
     "IntervalSpec",
+    "InvarianceReport",
     "MarkIntervals",
     "Max",
     "PointReachEnv",
@@ -33,6 +35,7 @@ __all__ = [
     "delay",
     "make",
     "mark",
+    "measure_invariance",
     "parse_length",
     "parse_reward",
     "register_tasks",

@@ -61,19 +61,21 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         overlap: int = 0,
     ) -> None:
         self._lengths = parse_length(interval)
-        self._reward = parse_reward(reward)
+        self.interval_reward = parsed = parse_reward(reward)
         RecordConstructorArgs.__init__(
             self,
             interval=str(self._lengths),
             # Text wherever there is one, so that the spec can be written as JSON.
-            reward=reward if _is_unnamed_function(self._reward) else str(self._reward),
+            reward=reward
+            if _is_unnamed_function(self.interval_reward)
+            else str(self.interval_reward),
             overlap=overlap,
         )
         gym.Wrapper.__init__(self, env)
         refuse_delayed(env, "DelayReward")
         self.interval_spec = IntervalSpec(self._lengths.max_length, overlap)
-        self._reward.check(self.interval_spec.max_length, self.interval_spec.overlap)
-        if self._reward.needs_steps:
+        self.interval_reward.check(self.interval_spec.max_length, self.interval_spec.overlap)
+        if self.interval_reward.needs_steps:
             _require_array_observations(env)
         self._time_limited = has_time_limit(env)
         self._warn_if_time_limit_was_dropped()
@@ -105,7 +107,7 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Step the inner environment; reveal the interval's reward if this is its last step."""
         if self._generator is None:
             raise gym.error.ResetNeeded("Call reset() before the first step().")
-        if self._reward.needs_steps:
+        if self.interval_reward.needs_steps:
             self._window.add_step(self._observation, action)
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._observation = observation
@@ -129,10 +131,10 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return observation, revealed, terminated, truncated, info
 
     def _interval_reward(self) -> float:
-        value = self._reward(self._window)
+        value = self.interval_reward(self._window)
         if not math.isfinite(value):
             raise ValueError(
-                f"The interval reward {self._reward} returned {value} for an interval of "
+                f"The interval reward {self.interval_reward} returned {value} for an interval of "
                 f"{self._window.length} steps; it must be finite for every interval, "
                 "one-step ones included."
             )

@@ -155,7 +155,7 @@ def measure_invariance(env: AnyEnv, *, samples: int = 1_000, seed: int = 0) -> I
     samples = positive_int(samples, "The number of samples")
     seed = non_negative_int(seed, "The seed")
     delayed = _find_delay(env)
-    reward = delayed._reward
+    reward = delayed.interval_reward
     generator = np.random.default_rng([_STREAM, seed])
     rows = _play(delayed, seed, generator)
     if not rows.splittable():
@@ -201,7 +201,7 @@ class _Step(NamedTuple):
 
 def _play(env: DelayReward, seed: int, generator: np.random.Generator) -> _Rows:
     """Play random actions; episodes and intervals are those that a learner would meet."""
-    overlap, needs_steps = env.interval_spec.overlap, env._reward.needs_steps
+    overlap, needs_steps = env.interval_spec.overlap, env.interval_reward.needs_steps
     count = max(_MIN_STEPS, 5 * (env.interval_spec.max_length + overlap))
     episodes: list[list[_Step]] = []
     # Not with the seed itself: actions would be the numbers that the environment draws.
