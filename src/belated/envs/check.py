@@ -140,7 +140,8 @@ class _Step(NamedTuple):
 
 
 def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Step]:
-    env.action_space.seed(seed)
+    # Another seed than the environment's, whose random numbers the actions would equal.
+    env.action_space.seed(seed + 2**30)
     run: list[_Step] = []
     episode, time = 0, 0
     try:

@@ -66,9 +66,7 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self,
             interval=str(self._lengths),
             # Text wherever there is one, so that the spec can be written as JSON.
-            reward=reward
-            if _is_unnamed_function(self.interval_reward)
-            else str(self.interval_reward),
+            reward=reward if _is_unnamed_function(parsed) else str(parsed),
             overlap=overlap,
         )
         gym.Wrapper.__init__(self, env)
