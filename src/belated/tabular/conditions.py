@@ -16,6 +16,9 @@ import numpy.typing as npt
 from belated.tabular.drmdp import Floats, Segment, Unrolled
 from belated.tabular.values import TOLERANCE
 
+Tables = tuple[list[Segment], list[Segment], Floats]
+"""Histories, continuations, and a table of what each pair is worth, NaN where it cannot occur."""
+
 
 @dataclass(frozen=True)
 class Witness:
@@ -54,23 +57,7 @@ def reward_invariance(unrolled: Unrolled, *, every_split: bool = False) -> Invar
         every_split: also split inside the overlap. The paper's definition asks for histories of
             at least c steps; for c ≥ 2 that is too little for what is built on it.
     """
-    problem = unrolled.problem
-    overlap = problem.overlap
-    finished = [unrolled.segment(int(choice)) for choice in np.flatnonzero(_reveals(unrolled))]
-    worth = {segment: problem.reward(segment) for segment in finished}
-    order = differences = None
-    for length in sorted({len(segment) for segment in worth}):
-        segments = [segment for segment in worth if len(segment) == length]
-        for split in range(1 if every_split else max(overlap, 1), length):
-            histories = sorted({s[:split] for s in segments}, key=str)
-            continuations = sorted({s[split:] for s in segments}, key=str)
-            table = np.array([[worth.get(h + c, np.nan) for c in continuations] for h in histories])
-            found = _compare_rows(table)
-            if found.order is not None and order is None:
-                order = _witness(table, found.order, histories, continuations)
-            if found.differences is not None and differences is None:
-                differences = _witness(table, found.differences, histories, continuations)
-    return Invariance(order, differences)
+    return _invariance(_continuations_after_histories(unrolled, every_split))
 
 
 def value_invariance(unrolled: Unrolled, q: Floats) -> Invariance:
@@ -78,14 +65,7 @@ def value_invariance(unrolled: Unrolled, q: Floats) -> Invariance:
 
     Also whether their differences do not, which is what happens under strong past-invariance.
     """
-    order = differences = None
-    for histories, actions, table in _actions_after_histories(unrolled, q):
-        found = _compare_rows(table)
-        if found.order is not None and order is None:
-            order = _witness(table, found.order, histories, actions)
-        if found.differences is not None and differences is None:
-            differences = _witness(table, found.differences, histories, actions)
-    return Invariance(order, differences)
+    return _invariance(_actions_after_histories(unrolled, q))
 
 
 def largest_interaction(unrolled: Unrolled, q: Floats) -> float:
@@ -94,9 +74,33 @@ def largest_interaction(unrolled: Unrolled, q: Floats) -> float:
     return max(float(np.ptp(table - table[:, :1], axis=0).max()) for table in tables)
 
 
-def _actions_after_histories(
-    unrolled: Unrolled, q: Floats
-) -> Iterator[tuple[list[Segment], list[Segment], Floats]]:
+def _invariance(tables: Iterator[Tables]) -> Invariance:
+    """Look for witnesses in tables of values."""
+    order = differences = None
+    for histories, continuations, table in tables:
+        found = _compare_rows(table)
+        if order is None and found.order is not None:
+            order = _witness(table, found.order, histories, continuations)
+        if differences is None and found.differences is not None:
+            differences = _witness(table, found.differences, histories, continuations)
+    return Invariance(order, differences)
+
+
+def _continuations_after_histories(unrolled: Unrolled, every_split: bool) -> Iterator[Tables]:
+    """For each length and split of the windows that can be finished: a table of rewards."""
+    problem = unrolled.problem
+    finished = [unrolled.segment(int(choice)) for choice in np.flatnonzero(_reveals(unrolled))]
+    worth = {segment: problem.reward(segment) for segment in finished}
+    for length in sorted({len(segment) for segment in worth}):
+        segments = [segment for segment in worth if len(segment) == length]
+        for split in range(1 if every_split else max(problem.overlap, 1), length):
+            histories = sorted({s[:split] for s in segments}, key=str)
+            continuations = sorted({s[split:] for s in segments}, key=str)
+            rewards = [[worth.get(h + c, np.nan) for c in continuations] for h in histories]
+            yield histories, continuations, np.array(rewards)
+
+
+def _actions_after_histories(unrolled: Unrolled, q: Floats) -> Iterator[Tables]:
     """For each (s, t − t_i): the histories, the actions, and a table of their values."""
     by_place = np.argsort(unrolled.place, kind="stable")
     for choices in np.split(by_place, np.cumsum(np.bincount(unrolled.place))[:-1]):
