@@ -147,32 +147,33 @@ class IntervalReplay:
                 yield self._gather(lane, lane.slots_of(picks), windows=True)
 
     def _gather(self, lane: _Lane, slots: Array, windows: bool) -> IntervalBatch:
-        size, width = lane.size, self.observation_size
-        position, length = lane.position[slots], lane.length[slots]
-        start = slots - position  # the slot of t_i; slots are taken modulo the ring's size
-        last = (start + length - 1) % size
-        here = lane.rows[slots]
+        width = self.observation_size
+        position, length = lane.position.take(slots), lane.length.take(slots)
+        start = slots - position  # the slot of t_i
+        last = start + length - 1
+        here = _rows_of(lane, slots)
         if windows:
-            window = lane.rows[(start + self._offsets) % size]  # (W, B, D + A)
+            window = _rows_of(lane, start + self._offsets)  # (W, B, D + A)
             # Padding: places before the episode's start, and places after the interval's end.
-            time_of_start = lane.time[slots] - position
+            time_of_start = lane.time.take(slots) - position
             mask = (self._offsets >= -time_of_start) & (self._offsets < length)
             window[:, :, width - 1] = self._window_phase
-            window *= mask[:, :, None]
+            if not mask.all():
+                window *= mask[:, :, None]
         else:
             window = np.zeros((0, len(slots), lane.rows.shape[1]), np.float32)
             mask = np.zeros((0, len(slots)), bool)
         return IntervalBatch(
             observation=here[:, :width],
             action=here[:, width:],
-            reward=lane.reward[slots],
-            dense_reward=lane.dense_reward[slots],
-            next_observation=lane.rows[(slots + 1) % size, :width],
-            terminated=lane.terminated[slots].astype(np.float32),
+            reward=lane.reward.take(slots),
+            dense_reward=lane.dense_reward.take(slots),
+            next_observation=_rows_of(lane, slots + 1)[:, :width],
+            terminated=lane.terminated.take(slots).astype(np.float32),
             position=position,
             length=length,
-            interval_reward=lane.reward[last],
-            revealed=lane.revealed[last].astype(np.float32),
+            interval_reward=lane.reward.take(last, mode="wrap"),
+            revealed=lane.revealed.take(last, mode="wrap").astype(np.float32),
             window=window,
             window_mask=mask.astype(np.float32),
         )
@@ -196,6 +197,11 @@ class IntervalReplay:
                     if name.startswith(prefix)
                 }
             )
+
+
+def _rows_of(lane: _Lane, slots: Array) -> Array:
+    """Copy rows; slots are taken modulo the ring's size, which `take` does faster than indexing."""
+    return lane.rows.take(slots, axis=0, mode="wrap")
 
 
 def _join(parts: list[IntervalBatch]) -> IntervalBatch:
