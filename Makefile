@@ -31,7 +31,7 @@ demo: $(INSTALLED)  ## learn Point Reach with and without the paper's Q-function
 	$(BIN)/belated demo --out demo
 
 bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the bench extra)
-	$(BIN)/python benchmarks/throughput.py --json-file results/throughput.json
+	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
 
 results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (an hour)
 	results/halfcheetah-sum-n20/run.sh

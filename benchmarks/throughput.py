@@ -1,4 +1,4 @@
-"""Environment steps per second of learning, beside Stable-Baselines3's SAC, in one run.
+"""Environment steps per second of learning, beside Stable-Baselines3's and SBX's SAC, in one run.
 
 HalfCheetah-v5, batch 128, 256×256, one update per step, everything on one core. Rounds of all
 competitors are interleaved, and ratios are taken within a round, so that whatever else the machine
@@ -7,7 +7,7 @@ does falls on all alike. Needs the ``bench`` extra; install a CPU build of torch
 
 from __future__ import annotations
 
-import json
+import json as json_module
 import os
 import statistics
 import time
@@ -21,38 +21,97 @@ import gymnasium as gym
 import numpy as np
 import tyro
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 import belated
 
 WARM_UP = 700
+CHUNK = 20  # steps between two looks at the clock
+SB3, SBX = "Stable-Baselines3 SAC", "SBX SAC"
 
-Competitor = Callable[[int], Any]
+Learn = Callable[[int], Any]
 """Learns for some more steps."""
 
 
-def stable_baselines3() -> Competitor:
+def stable_baselines3() -> Learn:
     import torch
     from stable_baselines3 import SAC
 
     torch.set_num_threads(1)
-    model = SAC(
-        "MlpPolicy", "HalfCheetah-v5", batch_size=128, learning_starts=500, seed=0, device="cpu"
-    )
+    return _peer(SAC("MlpPolicy", "HalfCheetah-v5", **_PEER, device="cpu"))
+
+
+def sbx() -> Learn:
+    from sbx import SAC
+
+    return _peer(SAC("MlpPolicy", "HalfCheetah-v5", **_PEER))
+
+
+_PEER: dict[str, Any] = {"batch_size": 128, "learning_starts": 500, "seed": 0}
+
+
+def _peer(model: Any) -> Learn:
     return lambda steps: model.learn(steps, reset_num_timesteps=False)
 
 
-def ours(method: str) -> Competitor:
+def agent_of(method: str) -> belated.Agent:
     env = gym.make("belated/HalfCheetah-sum-n20-v0")
-    agent = belated.Agent(method, env, seed=0, learning_starts=500)
-    return agent.learn
+    return belated.Agent(method, env, seed=0, learning_starts=500)
+
+
+def steps_per_second(learn: Learn, seconds: float) -> float:
+    start, steps = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        learn(CHUNK)
+        steps += CHUNK
+    return steps / (time.perf_counter() - start)
+
+
+def parts_of_a_step(agent: belated.Agent, repeats: int = 100) -> dict[str, float]:
+    """Milliseconds for an update, for sampling, and for acting with an environment step."""
+    lanes, replay = agent._require_env()
+    generator = np.random.default_rng(0)
+    windows = agent.method.critic.uses_windows
+    noise = np.zeros((1, agent.shape.action_size), np.float32)
+    batch = replay.sample(generator, 128, windows=windows)
+
+    def update() -> None:
+        agent.learner.update(batch)["td_loss"].block_until_ready()
+
+    def sample() -> None:
+        replay.sample(generator, 128, windows=windows)
+
+    def act() -> None:
+        for lane, step in lanes.step(agent.learner.act(lanes.observation, noise)):
+            replay.add(step, lane)
+
+    timed = {}
+    for part in (update, sample, act):
+        times = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            part()
+            times.append(time.perf_counter() - start)
+        timed[part.__name__] = 1e3 * statistics.median(times)
+    return timed
+
+
+def operations_per_update(agent: belated.Agent) -> float:
+    """Floating-point operations of an update, counted by XLA."""
+    _, replay = agent._require_env()
+    windows = agent.method.critic.uses_windows
+    batch = replay.sample(np.random.default_rng(0), 128, windows=windows)
+    lowered = agent.learner._functions.update.lower(agent.learner.leaves, batch)
+    analysis: Any = lowered.cost_analysis()  # of the program as written
+    return float(analysis["flops"])
 
 
 def sgemm_gflops(size: int = 1024) -> float:
     """The best square product of this core, the yardstick for what is possible."""
     matrix = np.random.default_rng(0).normal(size=(size, size)).astype(np.float32)
     times = []
-    for _ in range(10):
+    for _ in range(20):
         start = time.perf_counter()
         matrix @ matrix
         times.append(time.perf_counter() - start)
@@ -60,43 +119,69 @@ def sgemm_gflops(size: int = 1024) -> float:
 
 
 def main(
-    methods: tuple[str, ...] = ("sac", "hc-singleton", "hc-pairwise-1"),
-    rounds: int = 5,
-    steps: int = 300,
-    json_file: Path | None = None,
+    methods: tuple[str, ...] = (
+        "sac",
+        "hc-singleton",
+        "hc-pairwise-1",
+        "hc-pairwise-3",
+        "hc-rnn",
+        "q-rnn",
+    ),
+    rounds: int = 7,
+    seconds: float = 3.0,
+    json: Path | None = None,
 ) -> None:
     """Measure and print steps per second.
 
     Args:
         methods: Which of belated's methods to measure.
         rounds: How many rounds to run.
-        steps: How many steps each competitor learns for in a round.
-        json_file: Also write the figures to this file.
+        seconds: How long each competitor learns in a round.
+        json: Also write the figures to this file.
     """
-    peer = "Stable-Baselines3 SAC"
-    competitors = {peer: stable_baselines3()} | {name: ours(name) for name in methods}
-    for learn in competitors.values():
+    agents = {name: agent_of(name) for name in methods}
+    competitors: dict[str, Learn] = {SB3: stable_baselines3()}
+    try:
+        competitors[SBX] = sbx()
+    except ImportError:
+        print("SBX is not installed and is left out.")
+    competitors |= {name: agent.learn for name, agent in agents.items()}
+    for learn in track(competitors.values(), "warming up", transient=True):
         learn(WARM_UP)
     speeds: dict[str, list[float]] = {name: [] for name in competitors}
-    for _ in range(rounds):
+    peaks = []
+    for _ in track(range(rounds), "measuring", transient=True):
+        peaks.append(sgemm_gflops())
         for name, learn in competitors.items():
-            start = time.perf_counter()
-            learn(steps)
-            speeds[name].append(steps / (time.perf_counter() - start))
+            speeds[name].append(steps_per_second(learn, seconds))
 
-    table = Table("", "steps/s (median)", "spread", "ratio to SB3 (median of rounds)")
-    report: dict[str, Any] = {"sgemm_gflops": sgemm_gflops(), "methods": {}, "peers": {}}
+    peak = statistics.median(peaks)
+    report: dict[str, Any] = {"sgemm_gflops": peak, "methods": {}, "peers": {}}
+    table = Table(
+        "", "steps/s", "spread", "ratio to SB3", "update ms", "sample ms", "act, env ms", "MFLOP",
+        "of peak",
+    )  # fmt: skip
     for name, measured in speeds.items():
-        median = statistics.median(measured)
-        ratio = statistics.median(a / b for a, b in zip(measured, speeds[peer], strict=True))
+        ratio = statistics.median(a / b for a, b in zip(measured, speeds[SB3], strict=True))
+        figures: dict[str, Any] = {
+            "steps_per_second": statistics.median(measured),
+            "ratio_to_sb3": ratio,
+            "rounds": measured,
+        }
         spread = f"{min(measured):.0f}–{max(measured):.0f}"
-        table.add_row(name, f"{median:.0f}", spread, f"{ratio:.2f}")
-        figures = {"steps_per_second": median, "ratio_to_sb3": ratio, "rounds": measured}
-        report["peers" if name == peer else "methods"][name] = figures
+        cells = [name, f"{figures['steps_per_second']:.0f}", spread, f"{ratio:.2f}"]
+        if name in agents:
+            parts, operations = parts_of_a_step(agents[name]), operations_per_update(agents[name])
+            share = operations / (parts["update"] / 1e3) / (peak * 1e9)
+            figures |= {"milliseconds": parts, "flops": operations, "share_of_peak": share}
+            cells += [f"{parts[part]:.2f}" for part in ("update", "sample", "act")]
+            cells += [f"{operations / 1e6:.0f}", f"{share:.0%}"]
+        table.add_row(*cells)
+        report["methods" if name in agents else "peers"][name] = figures
     Console().print(table)
-    print(f"one core's sgemm: {report['sgemm_gflops']:.0f} GFLOPS")
-    if json_file is not None:
-        json_file.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"one core's sgemm: {peak:.0f} GFLOPS (median of rounds)")
+    if json is not None:
+        json.write_text(json_module.dumps(report, indent=2) + "\n")
 
 
 if __name__ == "__main__":
