@@ -36,7 +36,7 @@ bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the ben
 results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (an hour)
 	results/halfcheetah-sum-n20/run.sh
 
-results-point-reach: $(INSTALLED)  ## Point Reach with two seeds (ten minutes)
+results-point-reach: $(INSTALLED)  ## Point Reach with two seeds (five minutes)
 	results/point-reach/run.sh
 
 bench-wrappers: $(INSTALLED)  ## what the wrappers cost per environment step
