@@ -178,7 +178,7 @@ def main(
             cells += [f"{operations / 1e6:.0f}", f"{share:.0%}"]
         table.add_row(*cells)
         report["methods" if name in agents else "peers"][name] = figures
-    Console().print(table)
+    Console(width=120).print(table)
     print(f"one core's sgemm: {peak:.0f} GFLOPS (median of rounds)")
     if json is not None:
         json.write_text(json_module.dumps(report, indent=2) + "\n")
