@@ -8,7 +8,7 @@ algebra on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -198,26 +198,18 @@ def unroll(problem: TabularDRMDP, limit: int = 100_000) -> Unrolled:
     rows: list[int] = []
     columns: list[int] = []
     probabilities: list[float] = []
-    terminal = set(problem.terminal)
     current = 0
     while current < len(nodes):  # nodes grow while they are looked at
         history, state = nodes[current]
-        hazard = problem.hazard(len(history) - problem.overlap)
         for action in range(problem.number_of_actions(state)):
             segment: Segment = (*history, (state, action))
-            kept = segment[len(segment) - problem.overlap :]
             revealed = 0.0
-            for following in np.flatnonzero(problem.transition[state, action]):
-                probability = problem.transition[state, action, following]
-                if following in terminal:
-                    revealed += probability
-                    continue
-                revealed += probability * hazard
-                for next_history, share in ((kept, hazard), (segment, 1 - hazard)):
-                    if share > 0:
-                        rows.append(len(node_of))
-                        columns.append(find(Node(next_history, int(following))))
-                        probabilities.append(probability * share)
+            for probability, reveals, following in _outcomes(problem, segment):
+                revealed += probability * reveals
+                if following is not None:
+                    rows.append(len(node_of))
+                    columns.append(find(following))
+                    probabilities.append(probability)
             node_of.append(current)
             actions.append(action)
             rewards.append(revealed * problem.reward(segment) if revealed > 0 else 0.0)
@@ -234,3 +226,22 @@ def unroll(problem: TabularDRMDP, limit: int = 100_000) -> Unrolled:
         transition=sparse.csr_matrix((probabilities, (rows, columns)), shape),
         start=first,
     )
+
+
+def _outcomes(problem: TabularDRMDP, segment: Segment) -> Iterator[tuple[float, bool, Node | None]]:
+    """What can follow τ_{t_i−c:t+1}: probability, whether the interval ends, and the next node.
+
+    There is no next node where the episode is over.
+    """
+    assert segment[-1] is not None
+    hazard = problem.hazard(len(segment) - problem.overlap - 1)
+    kept = segment[len(segment) - problem.overlap :]
+    for following in map(int, np.flatnonzero(problem.transition[segment[-1]])):
+        probability = float(problem.transition[segment[-1]][following])
+        if following in problem.terminal:
+            yield probability, True, None
+            continue
+        if hazard > 0:
+            yield probability * hazard, True, Node(kept, following)
+        if hazard < 1:
+            yield probability * (1 - hazard), False, Node(segment, following)
