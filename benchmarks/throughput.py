@@ -70,21 +70,19 @@ def steps_per_second(learn: Learn, seconds: float) -> float:
 
 def parts_of_a_step(agent: belated.Agent, repeats: int = 100) -> dict[str, float]:
     """Milliseconds for an update, for sampling, and for acting with an environment step."""
-    lanes, replay = agent._require_env()
-    generator = np.random.default_rng(0)
-    windows = agent.method.critic.uses_windows
+    lanes, experience = agent._require_env()
     noise = np.zeros((1, agent.shape.action_size), np.float32)
-    batch = replay.sample(generator, 128, windows=windows)
+    batch = experience.sample()
 
     def update() -> None:
         agent.learner.update(batch)["td_loss"].block_until_ready()
 
     def sample() -> None:
-        replay.sample(generator, 128, windows=windows)
+        experience.sample()
 
     def act() -> None:
         for lane, step in lanes.step(agent.learner.act(lanes.observation, noise)):
-            replay.add(step, lane)
+            experience.add(step, lane)
 
     timed = {}
     for part in (update, sample, act):
@@ -99,9 +97,7 @@ def parts_of_a_step(agent: belated.Agent, repeats: int = 100) -> dict[str, float
 
 def operations_per_update(agent: belated.Agent) -> float:
     """Floating-point operations of an update, counted by XLA."""
-    _, replay = agent._require_env()
-    windows = agent.method.critic.uses_windows
-    batch = replay.sample(np.random.default_rng(0), 128, windows=windows)
+    batch = agent._require_env()[1].sample()
     lowered = agent.learner._functions.update.lower(agent.learner.leaves, batch)
     analysis: Any = lowered.cost_analysis()  # of the program as written
     return float(analysis["flops"])

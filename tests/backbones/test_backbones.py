@@ -62,7 +62,7 @@ def numpy_q(critic: Any, observation: Any, action: Any) -> Any:
 def test_sacs_losses_equal_a_double_precision_reference() -> None:
     batch, shape = random_batch(5, 0, size=32)
     sac = SAC(gamma=0.9, initial_temperature=0.3)
-    state = sac.init(2, shape, Markov(), HIDDEN)
+    state = sac.init(2, shape, Markov(), Revealed(), HIDDEN)
     state = state._replace(targets=unlike(state.targets))
     key, noise_key = jax.random.split(state.key)
     noises = jax.random.normal(noise_key, (2, *batch.action.shape))
@@ -125,7 +125,7 @@ def test_intervals_of_one_step_give_plain_sacs_targets(config: Any) -> None:
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: int) -> None:
     batch, shape = random_batch(5, overlap, size=32)
-    hc = backbone.init(2, shape, HC(Singleton((6,)), 0.0), HIDDEN)
+    hc = backbone.init(2, shape, HC(Singleton((6,)), 0.0), Revealed(), HIDDEN)
 
     def forget(critics: Any) -> Any:  # H = 0
         return tuple(
@@ -133,7 +133,7 @@ def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: in
         )
 
     hc = hc._replace(critics=forget(hc.critics), targets=forget(hc.targets))
-    plain = backbone.init(2, shape, Markov(), HIDDEN)
+    plain = backbone.init(2, shape, Markov(), Revealed(), HIDDEN)
 
     def as_markov(critics: Any) -> Any:
         template = plain.critics[0]
@@ -165,7 +165,7 @@ def actor_gradient(state: SACState, batch: IntervalBatch, window: Any) -> Any:
 @pytest.mark.parametrize("config", CRITICS[2:], ids=str)
 def test_with_one_hc_critic_the_actor_does_not_see_the_history(config: Any) -> None:
     batch, shape = random_batch(5, 0, size=32)
-    state = SAC(num_critics=1).init(2, shape, config, HIDDEN)
+    state = SAC(num_critics=1).init(2, shape, config, Revealed(), HIDDEN)
     other = np.random.default_rng(0).permutation(batch.window, axis=1)
     a = actor_gradient(state, batch, batch.window)
     b = actor_gradient(state, batch, other)
@@ -184,7 +184,7 @@ def level(critics: Any, batch: IntervalBatch, action: Any) -> Any:
 @pytest.mark.parametrize("config", CRITICS[2:], ids=str)
 def test_with_two_hc_critics_the_history_only_decides_which_one_counts(config: Any) -> None:
     batch, shape = random_batch(5, 0, size=128)
-    state = SAC().init(2, shape, config, HIDDEN)
+    state = SAC().init(2, shape, config, Revealed(), HIDDEN)
     noise = jax.random.normal(KEY, batch.action.shape)
     action, _ = state.actor.sample(batch.observation, noise)
     state = state._replace(critics=level(state.critics, batch, action))
@@ -213,14 +213,14 @@ def test_with_two_hc_critics_the_history_only_decides_which_one_counts(config: A
 
 def test_the_oracle_learns_from_the_hidden_reward_and_nobody_else_does() -> None:
     batch, _ = random_batch(5, 0, size=32)
-    np.testing.assert_array_equal(Dense().reward(batch), batch.dense_reward)
-    np.testing.assert_array_equal(Revealed().reward(batch), batch.reward)
+    np.testing.assert_array_equal(Dense().reward(None, batch), batch.dense_reward)
+    np.testing.assert_array_equal(Revealed().reward(None, batch), batch.reward)
 
 
 def test_td3_smooths_its_target_and_delays_its_actor() -> None:
     batch, shape = random_batch(5, 0, size=32)
     td3 = TD3(target_noise=0.0)
-    state = td3.init(2, shape, Markov(), HIDDEN)
+    state = td3.init(2, shape, Markov(), Revealed(), HIDDEN)
     state = state._replace(targets=unlike(state.targets), target_actor=unlike(state.target_actor))
     first, metrics = td3.update(state, batch, Revealed())
     before = float64(state._replace(key=jnp.zeros(())))
@@ -246,7 +246,7 @@ def test_td3_smooths_its_target_and_delays_its_actor() -> None:
 def test_td3s_noise_is_clipped() -> None:
     batch, shape = random_batch(5, 0, size=512)
     noisy, still = TD3(target_noise=100.0, target_noise_clip=0.01), TD3(target_noise=0.0)
-    state = noisy.init(2, shape, Markov(), HIDDEN)
+    state = noisy.init(2, shape, Markov(), Revealed(), HIDDEN)
     a = noisy.update(state, batch, Revealed())[1]["target_mean"]
     b = still.update(state, batch, Revealed())[1]["target_mean"]
     assert 0 < abs(float(a - b)) < 0.01

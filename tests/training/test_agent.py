@@ -77,10 +77,8 @@ def test_another_seed_gives_another_agent() -> None:
 @pytest.mark.parametrize("name", ["sac", "hc-pairwise-1", "td3-q-rnn"])
 def test_updates_in_one_go_equal_single_ones(name: str) -> None:
     agent, scanned = small_agent(name).learn(60), small_agent(name).learn(60)
-    assert agent._replay is not None
-    windows = agent.method.critic.uses_windows
-    rng = np.random.default_rng(0)
-    batches = [agent._replay.sample(rng, 8, windows=windows) for _ in range(4)]
+    assert agent._experience is not None
+    batches = [agent._experience.sample() for _ in range(4)]
     for batch in batches:
         agent.learner.update(batch)
     scanned.learner.update_many(batches)
@@ -135,8 +133,8 @@ def test_vector_environments_work_in_every_autoreset_mode(
     )
     agent = small_agent("hc-singleton", envs).learn(150)
     assert 150 <= agent.steps < 153
-    assert agent._replay is not None
-    lanes = agent._replay._lanes
+    assert agent._experience is not None
+    lanes = agent._experience.replay._lanes
     for lane in lanes:
         assert lane.written > 30
     envs.close()

@@ -35,6 +35,7 @@ class SACState(NamedTuple):
     actor_optimizer: Any
     critic_optimizer: Any
     alpha_optimizer: Any
+    credit: Any
     key: jax.Array
 
 
@@ -59,13 +60,19 @@ class SAC:
     target_entropy: float | None = None
 
     def init(
-        self, seed: int, shape: ProblemShape, critic: CriticConfig, hidden: tuple[int, ...]
+        self,
+        seed: int,
+        shape: ProblemShape,
+        critic: CriticConfig,
+        credit: Credit,
+        hidden: tuple[int, ...],
     ) -> SACState:
         """Make a fresh state."""
         rng = np.random.default_rng(seed)
         actor = GaussianPolicy(rng, shape.observation_size, hidden, shape.action_size)
         critics = tuple(critic.build(rng, shape, hidden) for _ in range(self.num_critics))
         log_alpha = jnp.asarray(math.log(self.initial_temperature), jnp.float32)
+        key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
         return SACState(
             actor=actor,
             critics=critics,
@@ -75,7 +82,8 @@ class SAC:
             actor_optimizer=self._optimizer.init(actor),
             critic_optimizer=self._optimizer.init(critics),
             alpha_optimizer=self._optimizer.init(log_alpha),
-            key=jax.random.key(rng.integers(2**32, dtype=np.uint32)),
+            credit=credit.init(rng, shape),
+            key=key,
         )
 
     @property
@@ -95,9 +103,11 @@ class SAC:
         next_noise, noise = jax.random.normal(noise_key, (2, *shape))
         alpha = jnp.exp(state.log_alpha)
 
+        learned, credit_metrics = credit.update(state.credit, batch, jax.random.fold_in(key, 0))
+        reward = jax.lax.stop_gradient(credit.reward(learned, batch))
         next_action, next_log_prob = state.actor.sample(batch.next_observation, next_noise)
         next_value = lowest_next_value(state.targets, batch, next_action) - alpha * next_log_prob
-        target = bootstrapped(credit.reward(batch), batch, self.gamma, next_value)
+        target = bootstrapped(reward, batch, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, batch, target
         )
@@ -120,9 +130,10 @@ class SAC:
             actor_optimizer=actor_optimizer,
             critic_optimizer=critic_optimizer,
             alpha_optimizer=alpha_optimizer,
+            credit=learned,
             key=key,
         )
-        return state, metrics | {
+        return state, metrics | credit_metrics | {
             "actor_loss": actor_loss,
             "entropy": -jnp.mean(log_prob),
             "temperature": alpha,

@@ -34,6 +34,7 @@ class TD3State(NamedTuple):
     actor_optimizer: Any
     critic_optimizer: Any
     updates: jax.Array
+    credit: Any
     key: jax.Array
 
 
@@ -62,12 +63,18 @@ class TD3:
     policy_delay: int = 2
 
     def init(
-        self, seed: int, shape: ProblemShape, critic: CriticConfig, hidden: tuple[int, ...]
+        self,
+        seed: int,
+        shape: ProblemShape,
+        critic: CriticConfig,
+        credit: Credit,
+        hidden: tuple[int, ...],
     ) -> TD3State:
         """Make a fresh state."""
         rng = np.random.default_rng(seed)
         actor = DeterministicPolicy(rng, shape.observation_size, hidden, shape.action_size)
         critics = tuple(critic.build(rng, shape, hidden) for _ in range(self.num_critics))
+        key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
         return TD3State(
             actor=actor,
             critics=critics,
@@ -76,7 +83,8 @@ class TD3:
             actor_optimizer=self._optimizer.init(actor),
             critic_optimizer=self._optimizer.init(critics),
             updates=jnp.zeros((), jnp.int32),
-            key=jax.random.key(rng.integers(2**32, dtype=np.uint32)),
+            credit=credit.init(rng, shape),
+            key=key,
         )
 
     @property
@@ -97,8 +105,10 @@ class TD3:
         noise = self.target_noise * jax.random.normal(noise_key, batch.action.shape)
         noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
         next_action = state.target_actor.mode(batch.next_observation) + noise
+        learned, credit_metrics = credit.update(state.credit, batch, jax.random.fold_in(key, 0))
+        reward = jax.lax.stop_gradient(credit.reward(learned, batch))
         next_value = lowest_next_value(state.targets, batch, jnp.clip(next_action, -1, 1))
-        target = bootstrapped(credit.reward(batch), batch, self.gamma, next_value)
+        target = bootstrapped(reward, batch, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, batch, target
         )
@@ -107,6 +117,7 @@ class TD3:
             critics=optax.apply_updates(state.critics, updates),
             critic_optimizer=critic_optimizer,
             updates=state.updates + 1,
+            credit=learned,
             key=key,
         )
         state = jax.lax.cond(
@@ -115,7 +126,7 @@ class TD3:
             lambda s: s,
             state,
         )
-        return state, metrics
+        return state, metrics | credit_metrics
 
     def _update_actor(self, state: TD3State, encoding: Any, batch: IntervalBatch) -> TD3State:
         gradients = jax.grad(_actor_loss)(state.actor, state.critics[0], encoding, batch)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax
 
+from belated.credit.base import Fixed
 from belated.replay import IntervalBatch
 
 
 @dataclass(frozen=True)
-class Revealed:
+class Revealed(Fixed):
     """R_t: the interval's reward on its last step, 0 before."""
 
-    needs_dense: ClassVar[bool] = False
-
-    def reward(self, batch: IntervalBatch) -> jax.Array:
+    def reward(self, state: None, batch: IntervalBatch) -> jax.Array:
         """What the TD target adds for each step: (B,)."""
         reward: jax.Array = batch.reward
         return reward

@@ -14,10 +14,9 @@ from gymnasium.vector import VectorEnv
 
 import belated
 from belated.critics import HC, ProblemShape
-from belated.envs.intervals import AnyEnv, IntervalSpec
+from belated.envs.intervals import AnyEnv
 from belated.envs.lengths import non_negative_int, positive_int
 from belated.methods import Method, find_method, from_json, override, to_json
-from belated.replay import IntervalReplay
 from belated.training import checkpoint
 from belated.training.callbacks import (
     Callback,
@@ -32,6 +31,7 @@ from belated.training.interrupt import deferred_interrupt
 from belated.training.lanes import ActionScale, EnvLanes, Lanes, VectorLanes, copies_of
 from belated.training.learner import Learner
 from belated.training.logging import CSVWriter, TensorBoardWriter, Writer
+from belated.training.off_policy import OffPolicy, replay_for
 from belated.training.problem import problem_of
 
 
@@ -84,11 +84,10 @@ class Agent:
         self.scale = scale
         self.env: AnyEnv | None = None
         self._lanes: Lanes | None = None
-        self._replay: IntervalReplay | None = None
+        self._experience: OffPolicy | None = None
         streams = np.random.SeedSequence([seed, 0xB1A7ED]).spawn(3)
         self._exploration, self._sampling, self._prediction = map(np.random.default_rng, streams)
         self._metrics: dict[str, jax.Array] = {}
-        self._updates_due = 0
         self._writers: list[Writer] = []
         self._seconds = 0.0  # spent learning before the clock was started
         self._clock: float | None = None  # when it was, later by the time of evaluations
@@ -104,14 +103,7 @@ class Agent:
             self.env = env
             envs = [env, *copies_of(env, num_envs - 1)]
             self._lanes = EnvLanes(envs, self.scale, self.seed)
-        spec = IntervalSpec(self.shape.max_length, self.shape.overlap)
-        self._replay = IntervalReplay(
-            self.method.replay_size,
-            self.shape.observation_size,
-            self.shape.action_size,
-            spec,
-            num_envs,
-        )
+        self._experience = OffPolicy(self.method, self.shape, num_envs, self._sampling)
         self._started = False
 
     # ------------------------------------------------------------------ learning
@@ -209,32 +201,24 @@ class Agent:
     def _step(self) -> None:
         """Take one step in each environment, then the updates that are due."""
         self.in_step = True
-        lanes, replay = self._require_env()
+        lanes, experience = self._require_env()
         shape = (len(lanes.observation), self.shape.action_size)
         if self.steps < self.method.learning_starts:
             actions = self._exploration.uniform(-1, 1, shape).astype(np.float32)
         else:
             noise = self._exploration.standard_normal(shape, np.float32)
             actions = self.learner.act(lanes.observation, noise)
+        count = 0
         for lane, step in lanes.step(actions):
             if self.method.credit.needs_dense and np.isnan(step.dense_reward):
                 raise ValueError(
                     'This method learns from info["dense_reward"], which the environment does not '
                     "give. Choose a method that learns from the revealed reward."
                 )
-            replay.add(step, lane)
+            experience.add(step, lane)
             self.steps += 1
-            if self.steps > self.method.learning_starts:
-                self._updates_due += self.method.updates_per_step
-        at_once = self.method.updates_per_dispatch
-        while self._updates_due >= at_once and len(replay) >= self.method.batch_size:
-            windows = self.method.critic.uses_windows
-            batches = [
-                replay.sample(self._sampling, self.method.batch_size, windows=windows)
-                for _ in range(at_once)
-            ]
-            self._metrics = self.learner.update_many(batches)
-            self._updates_due -= at_once
+            count += self.steps > self.method.learning_starts
+        self._metrics = experience.learn(self.learner, count) or self._metrics
         self.in_step = False
 
     def log(self, row: dict[str, float], not_learning: float = 0.0) -> None:
@@ -316,12 +300,8 @@ class Agent:
                 "Only methods with a history function H assign credit to steps: hc-singleton, "
                 "hc-pairwise-K and hc-rnn."
             )
-        replay = IntervalReplay(
-            len(episode.steps) + self.shape.max_length + self.shape.overlap + 2,
-            self.shape.observation_size,
-            self.shape.action_size,
-            IntervalSpec(self.shape.max_length, self.shape.overlap),
-        )
+        spare = self.shape.max_length + self.shape.overlap + 2
+        replay = replay_for(len(episode.steps) + spare, self.shape)
         for step in episode.steps:
             replay.add(step)
         critics = self.learner.state.critics
@@ -358,7 +338,6 @@ class Agent:
             "action_high": self.scale.high.tolist(),
             "seed": self.seed,
             "steps": self.steps,
-            "updates_due": self._updates_due,
             "seconds": self.seconds,
             "history": self.history,
             "generators": {
@@ -367,16 +346,17 @@ class Agent:
             },
         }
         arrays = None
-        if self._lanes is not None:
+        if self._lanes is not None and self._experience is not None:
             manifest["num_envs"] = len(self._lanes.observation)
-        if replay and self._replay is not None and self._lanes is not None:
-            arrays = self._replay.state()
-            manifest["episodes"] = self._lanes.episodes
-            if isinstance(self._lanes, EnvLanes) and self._started:
-                arrays["observation"] = self._lanes.observation
-                for lane, taken in enumerate(self._lanes.taken):
-                    empty = np.zeros((0, self.shape.action_size), np.float32)
-                    arrays[f"taken.{lane}"] = np.stack(taken) if taken else empty
+            manifest["experience"] = self._experience.counters()
+            if replay:
+                manifest["episodes"] = self._lanes.episodes
+                arrays = self._experience.arrays()
+                if isinstance(self._lanes, EnvLanes) and self._started:
+                    arrays["observation"] = self._lanes.observation
+                    for lane, taken in enumerate(self._lanes.taken):
+                        empty = np.zeros((0, self.shape.action_size), np.float32)
+                        arrays[f"taken.{lane}"] = np.stack(taken) if taken else empty
         checkpoint.write(Path(folder), manifest, self.learner.state, arrays)
 
     @classmethod
@@ -409,7 +389,6 @@ class Agent:
         agent.steps = manifest["steps"]
         agent.history = manifest["history"]
         agent._seconds = manifest["seconds"]
-        agent._updates_due = manifest["updates_due"]
         for name, state in manifest["generators"].items():
             getattr(agent, f"_{name}").bit_generator.state = state
         if env is not None:
@@ -426,16 +405,16 @@ class Agent:
 
     def _resume(self, path: Path, manifest: dict[str, Any]) -> None:
         """Take over the replay and the open episodes, if they were saved."""
-        lanes, replay = self._require_env()
+        lanes, experience = self._require_env()
         arrays = checkpoint.read_replay(path)
-        if arrays is None:
-            return
-        if len(lanes.observation) != manifest["num_envs"]:
+        if arrays is not None and len(lanes.observation) != manifest["num_envs"]:
             raise ValueError(
                 f"The agent learned in {manifest['num_envs']} environments at once, not in "
                 f"{len(lanes.observation)}; its replay fits those only."
             )
-        replay.restore(arrays)
+        experience.restore(manifest.get("experience", {}), arrays)
+        if arrays is None:
+            return
         if isinstance(lanes, EnvLanes) and "observation" in arrays:
             taken = [arrays[f"taken.{lane}"] for lane in range(len(lanes.envs))]
             lanes.resume(manifest["episodes"], taken, arrays["observation"])
@@ -443,9 +422,9 @@ class Agent:
         else:
             lanes.episodes = [count + 1 for count in manifest["episodes"]]
             for lane in range(len(lanes.observation)):
-                replay.start_episode(lane)
+                experience.start_episode(lane)
 
-    def _require_env(self) -> tuple[Lanes, IntervalReplay]:
-        if self._lanes is None or self._replay is None:
+    def _require_env(self) -> tuple[Lanes, OffPolicy]:
+        if self._lanes is None or self._experience is None:
             raise ValueError("This agent has no environment: load it with Agent.load(folder, env).")
-        return self._lanes, self._replay
+        return self._lanes, self._experience

@@ -85,7 +85,7 @@ class _Functions:
         self, backbone: Any, critic: Any, credit: Any, hidden: tuple[int, ...], shape: ProblemShape
     ) -> None:
         def init(seed: int) -> Any:
-            state = backbone.init(seed, shape, critic, hidden)
+            state = backbone.init(seed, shape, critic, credit, hidden)
             # The key as plain words, so that every leaf is an ordinary array.
             return state._replace(key=jax.random.key_data(state.key))
 
