@@ -36,10 +36,10 @@ def history_of(history: Any, steps: np.ndarray[Any, Any]) -> float:
         return 0.0
     x = jnp.asarray(steps)
     if hasattr(history, "gru"):
-        hidden = jnp.zeros((1, history.gru.units))
+        hidden = jnp.zeros((history.gru.units, 1))
         for step in x:
-            hidden = history.gru.step(hidden, jax.nn.relu(history.embed(step[None])))
-        return float(history.head(hidden)[0, 0])
+            hidden = history.gru.step(hidden, jax.nn.relu(history.embed(step))[:, None])
+        return float(history.head(hidden[:, 0])[0])
     total = 0.0
     for k, term in enumerate(history.terms):
         for j in range(len(x) - k):

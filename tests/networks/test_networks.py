@@ -40,13 +40,13 @@ def test_gru_equals_a_step_by_step_reference() -> None:
     gru = GRU(np.random.default_rng(1), 5, 7)
     x = RNG.normal(size=(4, 9, 5)).astype(np.float32)
     mask = RNG.integers(2, size=(4, 9)).astype(np.float32)
-    states = gru.prefixes(jnp.asarray(x).swapaxes(0, 1), jnp.asarray(mask).T)
-    np.testing.assert_allclose(states, numpy_gru(gru, x, mask), atol=1e-6)
+    states = gru.prefixes(jnp.asarray(x).transpose(1, 2, 0), jnp.asarray(mask).T)
+    np.testing.assert_allclose(states.swapaxes(1, 2), numpy_gru(gru, x, mask), atol=1e-6)
 
 
 def test_one_step_of_the_gru_continues_a_sequence() -> None:
     gru = GRU(np.random.default_rng(1), 5, 7)
-    x = jnp.asarray(RNG.normal(size=(9, 4, 5)), jnp.float32)
+    x = jnp.asarray(RNG.normal(size=(9, 5, 4)), jnp.float32)
     states = gru.prefixes(x, jnp.ones((9, 4)))
     np.testing.assert_allclose(gru.step(states[3], x[3]), states[4], atol=1e-6)
 

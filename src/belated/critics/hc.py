@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from belated.critics.base import ProblemShape
-from belated.critics.windows import is_interval_end, next_overlap
+from belated.critics.windows import as_columns, in_columns, is_interval_end, next_overlap, put_in_order
 from belated.networks import GRU, MLP, Linear
 from belated.replay import IntervalBatch
 
@@ -93,20 +93,11 @@ def _pairs(window: jax.Array, apart: int) -> jax.Array:
     Returns:
         (2F, (W − k)·B), or (F, W·B) for k = 0: a step is no pair with itself.
     """
-    columns = _put_in_order(window.reshape(-1, window.shape[-1]).T)
+    columns = as_columns(window)
     if apart == 0:
         return columns
     lag = apart * window.shape[1]
-    return _put_in_order(jnp.concatenate([columns[:, :-lag], columns[:, lag:]]))
-
-
-def _put_in_order(columns: jax.Array) -> jax.Array:
-    """Keep XLA from multiplying by transposed or overlapping rows.
-
-    That is slower than writing them down once, for all the networks that look at them.
-    """
-    written: jax.Array = jax.lax.optimization_barrier(columns)  # type: ignore[no-untyped-call]
-    return written
+    return put_in_order(jnp.concatenate([columns[:, :-lag], columns[:, lag:]]))
 
 
 def _sums_of_prefixes(values: jax.Array) -> jax.Array:
@@ -143,9 +134,11 @@ class RecurrentHistory(eqx.Module):
 
     def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of every prefix; 0 as long as no real step came."""
-        states = self.gru.prefixes(jax.nn.relu(self.embed(window)), mask)  # (W + 1, B, units)
+        x = jax.nn.relu(in_columns(self.embed, window))
+        states = self.gru.prefixes(x, mask)  # (W + 1, units, B)
+        values = jnp.einsum("wub,u->wb", states, self.head.weight[:, 0]) + self.head.bias
         seen = jnp.pad(jnp.cumsum(mask, axis=0), ((1, 0), (0, 0))) > 0
-        return jnp.where(seen, self.head(states)[..., 0], 0.0)
+        return jnp.where(seen, values, 0.0)
 
 
 @dataclass(frozen=True)

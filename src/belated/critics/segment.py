@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from belated.critics.base import ProblemShape
-from belated.critics.windows import is_interval_end, next_overlap
+from belated.critics.windows import in_columns, is_interval_end, next_overlap
 from belated.networks import GRU, Linear
 from belated.replay import IntervalBatch
 
@@ -38,7 +38,7 @@ class Segment:
 
 
 class HiddenStates(NamedTuple):
-    """The GRU's hidden states, each of shape (B, units)."""
+    """The GRU's hidden states, each of shape (units, B)."""
 
     before: jax.Array  # after τ_{t_i−c:t}
     after: jax.Array  # after the history of the step that follows
@@ -55,24 +55,21 @@ class SegmentCritic(eqx.Module):
     def encode(self, batch: IntervalBatch) -> HiddenStates:
         """One pass over the windows; with an overlap, a second one over the next one's overlap."""
         states = self._prefixes(batch.window, batch.window_mask)
-        rows = jnp.arange(states.shape[1])
         place = self.shape.overlap + batch.position
         fresh = jnp.zeros_like(states[0])
         if self.shape.overlap > 0:
             fresh = self._prefixes(*next_overlap(batch, self.shape))[-1]
-        at_end = is_interval_end(batch)[:, None]
-        return HiddenStates(
-            before=states[place, rows], after=jnp.where(at_end, fresh, states[place + 1, rows])
-        )
+        after = jnp.where(is_interval_end(batch), fresh, _at(states, place + 1))
+        return HiddenStates(before=_at(states, place), after=after)
 
     def _prefixes(self, window: jax.Array, mask: jax.Array) -> jax.Array:
-        return self.gru.prefixes(jax.nn.relu(self.embed(window)), mask)
+        return self.gru.prefixes(jax.nn.relu(in_columns(self.embed, window)), mask)
 
     def _step_value(
         self, hidden: jax.Array, observation: jax.Array, action: jax.Array
     ) -> jax.Array:
-        x = jax.nn.relu(self.embed(jnp.concatenate([observation, action], axis=-1)))
-        return self.head(self.gru.step(hidden, x))[:, 0]
+        x = jax.nn.relu(self.embed.columns(jnp.concatenate([observation, action], axis=-1).T))
+        return self.head.columns(self.gru.step(hidden, x))[0]
 
     def value(self, encoding: HiddenStates, observation: jax.Array, action: jax.Array) -> jax.Array:
         """One more GRU step, with any action."""
@@ -87,3 +84,8 @@ class SegmentCritic(eqx.Module):
     def auxiliary_loss(self, encoding: HiddenStates, batch: IntervalBatch) -> jax.Array:
         """None."""
         return jnp.zeros(())
+
+
+def _at(states: jax.Array, place: jax.Array) -> jax.Array:
+    """The hidden states (units, B) at a place (B,) of the prefixes (W + 1, units, B)."""
+    return jnp.take_along_axis(states, place[None, None], axis=0)[0]

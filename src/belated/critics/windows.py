@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from belated.critics.base import ProblemShape
+from belated.networks import Linear
 from belated.replay import IntervalBatch
 
 
@@ -29,3 +30,23 @@ def next_overlap(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, 
     phase = jnp.arange(-shape.overlap, 0) / shape.max_length
     steps = steps.at[:, :, shape.observation_size - 1].set(phase[:, None])
     return steps * mask[:, :, None], mask
+
+
+def as_columns(window: jax.Array) -> jax.Array:
+    """Write a window (W, B, F) down as columns (F, W·B): the first step of all, then the second."""
+    return put_in_order(window.reshape(-1, window.shape[-1]).T)
+
+
+def in_columns(layer: Linear, window: jax.Array) -> jax.Array:
+    """Apply a layer to each step of a window (W, B, F) and return columns (W, outputs, B)."""
+    width, batch, _ = window.shape
+    return jnp.moveaxis(layer.columns(as_columns(window)).reshape(-1, width, batch), 1, 0)
+
+
+def put_in_order(columns: jax.Array) -> jax.Array:
+    """Keep XLA from multiplying by transposed or overlapping rows.
+
+    That is slower than writing them down once, for all the networks that look at them.
+    """
+    written: jax.Array = jax.lax.optimization_barrier(columns)  # type: ignore[no-untyped-call]
+    return written
