@@ -16,7 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from belated.critics.base import ProblemShape
-from belated.critics.windows import as_columns, in_columns, is_interval_end, next_overlap, put_in_order
+from belated.critics.windows import (
+    as_columns,
+    in_columns,
+    is_interval_end,
+    next_overlap,
+    put_in_order,
+)
 from belated.networks import GRU, MLP, Linear
 from belated.replay import IntervalBatch
 

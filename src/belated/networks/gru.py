@@ -9,6 +9,7 @@ import numpy as np
 
 from belated.networks.mlp import Linear
 
+
 class GRU(eqx.Module):
     """The unit of Cho et al. (2014), with the reset gate applied after the recurrent product.
 
