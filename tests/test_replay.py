@@ -22,6 +22,11 @@ def tagged(tag: int, phase: float = 0.0) -> np.ndarray[Any, np.dtype[np.float32]
     return np.array([tag, -tag, tag / 2, phase], np.float32)
 
 
+def reward_of(tag: int) -> float:
+    """The reward of an interval that ends with this step: neither rising nor falling."""
+    return 1000.0 + 37 * tag % 101
+
+
 class Reference:
     """All steps ever added to a lane, with their episodes and intervals, and no ring at all."""
 
@@ -76,7 +81,7 @@ def write(
                     Step(
                         observation=tagged(tag, position / spec.max_length),
                         action=np.full(ACTION, tag / 100, np.float32),
-                        reward=1000.0 + tag if revealed else 0.0,
+                        reward=reward_of(tag) if revealed else 0.0,
                         next_observation=tagged(-1 if last else tag + 1, following),
                         terminated=last and terminates,
                         truncated=last and not terminates,
@@ -116,10 +121,11 @@ def check(batch: IntervalBatch, reference: Reference, spec: IntervalSpec) -> set
         assert batch.dense_reward[row] == np.float32(tag / 7)
         assert batch.next_observation[row, 0] == (-1 if step["last"] else tag + 1)
         end = tag == interval[-1]
-        assert batch.reward[row] == (1000.0 + tag if end and step["revealed"] else 0.0)
+        assert batch.reward[row] == (reward_of(tag) if end and step["revealed"] else 0.0)
         assert batch.revealed[row] == last["revealed"]
         if last["revealed"]:
-            assert batch.interval_reward[row] == 1000.0 + interval[-1]
+            assert batch.interval_reward[row] == reward_of(interval[-1])
+        assert batch.window_end[row, 0] == (-1 if last["last"] else interval[-1] + 1)
         for place in range(width):
             offset = place - spec.overlap
             there = interval[0] + offset
@@ -132,6 +138,13 @@ def check(batch: IntervalBatch, reference: Reference, spec: IntervalSpec) -> set
                 assert batch.window[place, row, OBSERVATION - 1] == phase
             else:
                 assert not batch.window[place, row].any()
+    revealed = [
+        s["interval"] for s in available.values() if reference.steps[s["interval"][-1]]["revealed"]
+    ]
+    for bounds, power in ((batch.reward_bounds, 0), (batch.mean_reward_bounds, 1)):
+        rewards = [reward_of(i[-1]) / len(i) ** power for i in revealed] or [np.inf]
+        highest = max(rewards) if revealed else -np.inf
+        np.testing.assert_array_equal(bounds, np.array([min(rewards), highest], np.float32))
     return {int(tag) for tag in batch.observation[:, 0]}
 
 
@@ -242,7 +255,7 @@ def test_without_windows_the_rest_is_the_same() -> None:
     full = replay.sample(np.random.default_rng(1), 20)
     lean = replay.sample(np.random.default_rng(1), 20, windows=False)
     assert lean.window.shape == (0, 20, OBSERVATION + ACTION)
-    for a, b in zip(full[:-2], lean[:-2], strict=True):
+    for a, b in zip(full[:-3], lean[:-3], strict=True):
         np.testing.assert_array_equal(a, b)
 
 

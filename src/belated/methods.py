@@ -16,13 +16,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from belated.backbones import SAC, TD3, Backbone
-from belated.credit import Credit, Dense, Revealed
+from belated.credit import IRCR, RRD, Credit, Dense, Revealed
 from belated.critics import HC, CriticConfig, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.envs.lengths import non_negative_int, positive_int
 
 __all__ = [
     "HC",
+    "IRCR",
     "METHODS",
+    "RRD",
     "SAC",
     "TD3",
     "Dense",
@@ -52,6 +54,8 @@ class Method:
         batch_size: how many steps an update looks at.
         replay_size: how many steps are kept.
         learning_starts: how many uniformly random steps come first.
+        best_episodes: how many episodes with the highest returns are kept beside the replay; if
+            any, half of each batch comes from them.
         updates_per_step: how many updates each environment step brings.
         updates_per_dispatch: how many updates are run in one go. More than one saves overhead;
             the policy then acts for as many steps before it is updated.
@@ -64,13 +68,15 @@ class Method:
     batch_size: int = 128
     replay_size: int = 1_000_000
     learning_starts: int = 5_000
+    best_episodes: int = 0
     updates_per_step: int = 1
     updates_per_dispatch: int = 1
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "replay_size", "updates_per_step", "updates_per_dispatch"):
             positive_int(getattr(self, name), name)
-        non_negative_int(self.learning_starts, "learning_starts")
+        for name in ("learning_starts", "best_episodes"):
+            non_negative_int(getattr(self, name), name)
         object.__setattr__(self, "hidden", tuple(self.hidden))
 
 
@@ -82,11 +88,24 @@ METHODS: dict[str, Method] = {
     "hc-pairwise-1": Method(critic=HC(Pairwise(1, (64, 64)), regularizer=0.5)),
     "hc-pairwise-3": Method(critic=HC(Pairwise(3, (48, 48)), regularizer=5.0)),
     "hc-rnn": Method(critic=HC(Recurrent(48), regularizer=5.0)),
+    "ircr": Method(credit=IRCR()),
+    "rrd": Method(credit=RRD()),
 }
 METHODS |= {
     "td3" if name == "sac" else f"td3-{name}": dataclasses.replace(method, backbone=TD3())
     for name, method in METHODS.items()
 }
+METHODS["ircr-original"] = Method(
+    backbone=SAC(
+        tau=0.001,
+        smooth_l1=True,
+        max_gradient_norm=1.0,
+        initial_temperature=0.1,
+        temperature_learning_rate=1e-4,
+    ),
+    credit=IRCR(),
+    best_episodes=10,
+)
 
 
 def find_method(name: str) -> Method:
@@ -144,7 +163,8 @@ def _replace(config: Any, changes: Mapping[str, Any]) -> Any:
 _CONFIGS = {
     config.__name__: config
     for config in (
-        Method, SAC, TD3, Markov, Segment, HC, Singleton, Pairwise, Recurrent, Revealed, Dense,
+        Method, SAC, TD3, Markov, Segment, HC, Singleton, Pairwise, Recurrent,
+        Revealed, Dense, IRCR, RRD,
     )
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ available steps of a lane are a queue.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,8 +59,11 @@ class IntervalBatch(NamedTuple):
     length: BatchArray  # (B,) n_i
     interval_reward: BatchArray  # (B,) r(τ_i)
     revealed: BatchArray  # (B,) 1.0 where r(τ_i) was revealed
+    reward_bounds: BatchArray  # (2,) the lowest and the highest r(τ_i) in the replay
+    mean_reward_bounds: BatchArray  # (2,) the same of r(τ_i)/n_i
     window: BatchArray  # (W, B, D + A) from t_i − c on; the phase counts from t_i throughout
     window_mask: BatchArray  # (W, B) 1.0 for steps of the window, 0.0 for padding
+    window_end: BatchArray  # (B, D) what was observed after the window's last step
 
 
 class IntervalReplay:
@@ -137,7 +140,7 @@ class IntervalReplay:
         for index, lane in enumerate(self._lanes):
             own = picks[lanes == index] - (ends[index] - lane.available)
             parts.append(self._gather(lane, lane.slots_of(own), windows))
-        return _join(parts)
+        return join(parts)
 
     def in_order(self, batch_size: int) -> Iterator[IntervalBatch]:
         """Yield every available step once, oldest first, lane by lane."""
@@ -160,9 +163,11 @@ class IntervalReplay:
             window[:, :, width - 1] = self._window_phase
             if not mask.all():
                 window *= mask[:, :, None]
+            end = _rows_of(lane, last + 1)[:, :width]
         else:
             window = np.zeros((0, len(slots), lane.rows.shape[1]), np.float32)
             mask = np.zeros((0, len(slots)), bool)
+            end = np.zeros((0, width), np.float32)
         return IntervalBatch(
             observation=here[:, :width],
             action=here[:, width:],
@@ -174,8 +179,11 @@ class IntervalReplay:
             length=length,
             interval_reward=lane.reward.take(last, mode="wrap"),
             revealed=lane.revealed.take(last, mode="wrap").astype(np.float32),
+            reward_bounds=lane.reward_extremes.bounds(),
+            mean_reward_bounds=lane.mean_reward_extremes.bounds(),
             window=window,
             window_mask=mask.astype(np.float32),
+            window_end=end,
         )
 
     def state(self) -> dict[str, Array]:
@@ -204,15 +212,56 @@ def _rows_of(lane: _Lane, slots: Array) -> Array:
     return lane.rows.take(slots, axis=0, mode="wrap")
 
 
-def _join(parts: list[IntervalBatch]) -> IntervalBatch:
-    """Put batches side by side; windows have their batch axis second."""
+def join(parts: Sequence[IntervalBatch]) -> IntervalBatch:
+    """Put batches side by side; bounds become those of all."""
     columns = dict(zip(IntervalBatch._fields, zip(*parts, strict=True), strict=True))
-    return IntervalBatch(
-        **{
-            name: np.concatenate(arrays, axis=1 if name.startswith("window") else 0)
-            for name, arrays in columns.items()
-        }
-    )
+    time_first = ("window", "window_mask")
+    joined = {
+        name: np.concatenate(arrays, axis=1 if name in time_first else 0)
+        for name, arrays in columns.items()
+    }
+    for name in ("reward_bounds", "mean_reward_bounds"):
+        low, high = np.transpose(columns[name])
+        joined[name] = np.array([low.min(), high.max()], np.float32)
+    return IntervalBatch(**joined)
+
+
+class _Interval(NamedTuple):
+    """An interval that can be sampled, by the numbers of its rows."""
+
+    window: int  # where its window starts, overlap included
+    start: int
+    length: int
+
+
+class _Extremes:
+    """The smallest and the largest value of a queue, without looking at all of it."""
+
+    def __init__(self) -> None:
+        # Values that later ones have not outdone, with their numbers.
+        self._low: deque[tuple[int, float]] = deque()
+        self._high: deque[tuple[int, float]] = deque()
+
+    def push(self, number: int, value: float) -> None:
+        """Append a value; numbers rise."""
+        while self._low and self._low[-1][1] >= value:
+            self._low.pop()
+        while self._high and self._high[-1][1] <= value:
+            self._high.pop()
+        self._low.append((number, value))
+        self._high.append((number, value))
+
+    def retire(self, number: int) -> None:
+        """Drop the values up to this number."""
+        for values in (self._low, self._high):
+            while values and values[0][0] <= number:
+                values.popleft()
+
+    def bounds(self) -> Array:
+        """The lowest and the highest value; (inf, −inf) if there is none."""
+        if not self._low:
+            return np.array([np.inf, -np.inf], np.float32)
+        return np.array([self._low[0][1], self._high[0][1]], np.float32)
 
 
 class _Lane:
@@ -236,8 +285,9 @@ class _Lane:
         self.written = 0  # the number of the next row
         self.episode_step = 0
         self.interval_step = 0
-        # (number of the window's first row, length) of each interval that can be sampled.
-        self.intervals: deque[tuple[int, int]] = deque()
+        self.intervals: deque[_Interval] = deque()
+        self.reward_extremes = _Extremes()
+        self.mean_reward_extremes = _Extremes()
 
     def add(self, step: Step) -> None:
         if self.interval_step == self.max_length:
@@ -279,10 +329,12 @@ class _Lane:
     def _next_slot(self) -> int:
         """Retire what the next row overwrites and return its slot."""
         overwritten = self.written - self.size
-        while self.intervals and self.intervals[0][0] <= overwritten:
-            _, length = self.intervals.popleft()
-            self.head += length
-            self.available -= length
+        while self.intervals and self.intervals[0].window <= overwritten:
+            retired = self.intervals.popleft()
+            self.head += retired.length
+            self.available -= retired.length
+            self.reward_extremes.retire(retired.start)
+            self.mean_reward_extremes.retire(retired.start)
         return self.written % self.size
 
     def _close_interval(self) -> None:
@@ -295,7 +347,15 @@ class _Lane:
         self.queue[np.arange(tail, tail + length) % self.size] = slots
         self.available += length
         reach = min(self.overlap, self.episode_step - length)
-        self.intervals.append((first - reach, length))
+        self._make_available(_Interval(first - reach, first, length))
+
+    def _make_available(self, interval: _Interval) -> None:
+        self.intervals.append(interval)
+        last = (interval.start + interval.length - 1) % self.size
+        if self.revealed[last]:
+            reward = float(self.reward[last])
+            self.reward_extremes.push(interval.start, reward)
+            self.mean_reward_extremes.push(interval.start, reward / interval.length)
 
     def slots_of(self, picks: Array) -> Array:
         """The slots of the available steps with these places in the queue."""
@@ -311,7 +371,7 @@ class _Lane:
         filled = min(self.written + 1, self.size)  # with the row of what follows an interval
         return {name: array[:filled] for name, array in self.arrays().items()} | {
             "counters": np.array([getattr(self, name) for name in self._COUNTERS], np.int64),
-            "intervals": np.array(self.intervals, np.int64).reshape(-1, 2),
+            "intervals": np.array(self.intervals, np.int64).reshape(-1, 3),
         }
 
     def load(self, saved: dict[str, Array]) -> None:
@@ -319,4 +379,5 @@ class _Lane:
             array[: len(saved[name])] = saved[name]
         for name, value in zip(self._COUNTERS, saved["counters"], strict=True):
             setattr(self, name, int(value))
-        self.intervals = deque((int(first), int(length)) for first, length in saved["intervals"])
+        for numbers in saved["intervals"].tolist():
+            self._make_available(_Interval(*numbers))

@@ -93,7 +93,7 @@ def test_learning_in_two_parts_is_learning_in_one() -> None:
     assert_same_weights(whole, parts)
 
 
-@pytest.mark.parametrize("name", ["hc-rnn", "td3"])
+@pytest.mark.parametrize("name", ["hc-rnn", "td3", "rrd", "ircr-original"])
 @pytest.mark.parametrize("at", [20, 47, 61])
 def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(
     name: str, at: int, tmp_path: Path
@@ -193,7 +193,7 @@ def test_an_environment_without_dense_rewards_is_evaluated_by_the_revealed_ones(
         small_agent("oracle", env=env).learn(10)
 
 
-@pytest.mark.parametrize("name", ["hc-singleton", "hc-pairwise-1", "hc-rnn"])
+@pytest.mark.parametrize("name", ["hc-singleton", "hc-pairwise-1", "hc-rnn", "ircr", "td3-rrd"])
 def test_credit_has_one_number_for_each_step(name: str) -> None:
     agent = small_agent(name, delayed(overlap=2)).learn(60)
     episode = agent.play(seed=4)

@@ -50,6 +50,9 @@ class SAC:
         num_critics: how many critics are trained; targets and actor use the lowest.
         initial_temperature: α at the start.
         target_entropy: what α is adapted to; None for −|A|.
+        temperature_learning_rate: Adam's for the temperature; None for the same as the others'.
+        max_gradient_norm: where the gradients' norm is clipped; None for nowhere.
+        smooth_l1: whether large TD errors count linearly, not squared.
     """
 
     gamma: float = 0.99
@@ -58,6 +61,9 @@ class SAC:
     num_critics: int = 2
     initial_temperature: float = 1.0
     target_entropy: float | None = None
+    temperature_learning_rate: float | None = None
+    max_gradient_norm: float | None = None
+    smooth_l1: bool = False
 
     def init(
         self,
@@ -81,14 +87,22 @@ class SAC:
             log_alpha=log_alpha,
             actor_optimizer=self._optimizer.init(actor),
             critic_optimizer=self._optimizer.init(critics),
-            alpha_optimizer=self._optimizer.init(log_alpha),
+            alpha_optimizer=self._temperature_optimizer.init(log_alpha),
             credit=credit.init(rng, shape),
             key=key,
         )
 
     @property
     def _optimizer(self) -> optax.GradientTransformation:
-        return optax.flatten(optax.adam(self.learning_rate))
+        adam = optax.adam(self.learning_rate)
+        if self.max_gradient_norm is not None:
+            adam = optax.chain(optax.clip_by_global_norm(self.max_gradient_norm), adam)
+        return optax.flatten(adam)
+
+    @property
+    def _temperature_optimizer(self) -> optax.GradientTransformation:
+        rate = self.temperature_learning_rate
+        return optax.adam(self.learning_rate if rate is None else rate)
 
     def act(self, actor: GaussianPolicy, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Explore: a sample of the policy, given standard normal noise (B, A)."""
@@ -109,18 +123,24 @@ class SAC:
         next_value = lowest_next_value(state.targets, batch, next_action) - alpha * next_log_prob
         target = bootstrapped(reward, batch, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
-            state.critics, batch, target
+            state.critics, batch, target, self.smooth_l1
         )
-        critics, critic_optimizer = self._step(gradients, state.critic_optimizer, state.critics)
+        critics, critic_optimizer = _step(
+            self._optimizer, gradients, state.critic_optimizer, state.critics
+        )
 
         (actor_loss, log_prob), gradients = jax.value_and_grad(_actor_loss, has_aux=True)(
             state.actor, critics, encodings, batch, noise, alpha
         )
-        actor, actor_optimizer = self._step(gradients, state.actor_optimizer, state.actor)
+        actor, actor_optimizer = _step(
+            self._optimizer, gradients, state.actor_optimizer, state.actor
+        )
 
         target_entropy = -shape[1] if self.target_entropy is None else self.target_entropy
         gradient = -(jnp.mean(log_prob) + target_entropy)  # of −log α·(log π + target)
-        log_alpha, alpha_optimizer = self._step(gradient, state.alpha_optimizer, state.log_alpha)
+        log_alpha, alpha_optimizer = _step(
+            self._temperature_optimizer, gradient, state.alpha_optimizer, state.log_alpha
+        )
 
         state = SACState(
             actor=actor,
@@ -139,9 +159,12 @@ class SAC:
             "temperature": alpha,
         }
 
-    def _step(self, gradients: Any, optimizer: Any, parameters: Any) -> tuple[Any, Any]:
-        updates, optimizer = self._optimizer.update(gradients, optimizer)
-        return optax.apply_updates(parameters, updates), optimizer
+
+def _step(
+    optimizer: optax.GradientTransformation, gradients: Any, state: Any, parameters: Any
+) -> tuple[Any, Any]:
+    updates, state = optimizer.update(gradients, state)
+    return optax.apply_updates(parameters, updates), state
 
 
 def _actor_loss(

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from belated.critics import Critic
 from belated.replay import IntervalBatch
@@ -16,7 +17,7 @@ Critics = tuple[Critic, ...]
 
 
 def critic_loss(
-    critics: Critics, batch: IntervalBatch, target: jax.Array
+    critics: Critics, batch: IntervalBatch, target: jax.Array, smooth_l1: bool = False
 ) -> tuple[jax.Array, tuple[tuple[Any, ...], Metrics]]:
     """Σ_k mean (Q_k(τ_{t_i−c:t+1}) − y)² + what each critic adds to it (Eqs. 4 and 8).
 
@@ -24,6 +25,7 @@ def critic_loss(
         critics: the Q_k.
         batch: the steps.
         target: y, shape (B,).
+        smooth_l1: take Huber's loss with δ = 1 in place of the square.
 
     Returns:
         The loss, and beside it the critics' encodings of the batch, for the actor's loss, and
@@ -32,7 +34,8 @@ def critic_loss(
     encodings = tuple(critic.encode(batch) for critic in critics)
     observation, action = batch.observation, batch.action
     values = [c.value(e, observation, action) for c, e in zip(critics, encodings, strict=True)]
-    td_loss = sum((jnp.mean((q - target) ** 2) for q in values), jnp.zeros(()))
+    error = optax.huber_loss if smooth_l1 else jnp.square
+    td_loss = sum((jnp.mean(error(q - target)) for q in values), jnp.zeros(()))
     auxiliary = sum(
         (c.auxiliary_loss(e, batch) for c, e in zip(critics, encodings, strict=True)),
         jnp.zeros(()),

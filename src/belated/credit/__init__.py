@@ -2,6 +2,8 @@
 
 from belated.credit.base import Credit
 from belated.credit.dense import Dense
+from belated.credit.ircr import IRCR
 from belated.credit.revealed import Revealed
+from belated.credit.rrd import RRD
 
-__all__ = ["Credit", "Dense", "Revealed"]
+__all__ = ["IRCR", "RRD", "Credit", "Dense", "Revealed"]

@@ -288,29 +288,32 @@ class Agent:
         return play_episode(env, self.learner.mode, self.scale, seed)
 
     def credit(self, episode: Episode) -> npt.NDArray[np.float64]:
-        """Say which steps earned the reward: H(τ_{t_i−c:j+1}) − H(τ_{t_i−c:j}) for each step j.
+        """Say which steps earned the reward.
 
-        Steps whose interval's reward was never revealed have no credit: NaN.
+        For methods with a credit rule it is what the rule gives each step; for the others, if they
+        have a history function, H(τ_{t_i−c:j+1}) − H(τ_{t_i−c:j}) for each step j. Steps whose
+        interval's reward was never revealed have no credit: NaN.
 
         Args:
             episode: what `play` returned.
         """
-        if not isinstance(self.method.critic, HC):
+        state, rule = self.learner.state, self.method.credit
+        if not rule.tells_steps_apart and not isinstance(self.method.critic, HC):
             raise ValueError(
-                "Only methods with a history function H assign credit to steps: hc-singleton, "
-                "hc-pairwise-K and hc-rnn."
+                "This method does not assign credit to steps. Methods with a history function do "
+                "(hc-singleton, hc-pairwise-K, hc-rnn), and those with a credit rule (ircr, rrd)."
             )
         spare = self.shape.max_length + self.shape.overlap + 2
         replay = replay_for(len(episode.steps) + spare, self.shape)
         for step in episode.steps:
             replay.add(step)
-        critics = self.learner.state.critics
-        parts = [
-            np.where(
-                batch.revealed > 0, np.mean([c.credit(batch) for c in critics], axis=0), np.nan
-            )
-            for batch in replay.in_order(batch_size=256)
-        ]
+        parts = []
+        for batch in replay.in_order(batch_size=256):
+            if rule.tells_steps_apart:
+                credit = np.asarray(rule.reward(state.credit, batch))
+            else:
+                credit = np.mean([critic.credit(batch) for critic in state.critics], axis=0)
+            parts.append(np.where(batch.revealed > 0, credit, np.nan))
         return np.concatenate(parts).astype(np.float64)
 
     def _evaluation_env(self) -> AnyEnv:

@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from belated.best_episodes import BestEpisodes
 from belated.critics import ProblemShape
 from belated.envs.intervals import IntervalSpec
 from belated.methods import Method
-from belated.replay import Array, IntervalBatch, IntervalReplay, Step
+from belated.replay import Array, IntervalBatch, IntervalReplay, Step, join
 from belated.training.learner import Learner
 
 
@@ -29,6 +30,7 @@ class OffPolicy:
     ) -> None:
         self.method = method
         self.replay = replay_for(method.replay_size, shape, lanes)
+        self.best = best_episodes_for(method.best_episodes, shape, lanes)
         self._rng = rng
         self._windows = method.critic.uses_windows or method.credit.uses_windows
         self._updates_due = 0
@@ -36,6 +38,8 @@ class OffPolicy:
     def add(self, step: Step, lane: int) -> None:
         """Record a step."""
         self.replay.add(step, lane)
+        if self.best is not None:
+            self.best.add(step, lane)
 
     def learn(self, learner: Learner, steps: int) -> dict[str, jax.Array]:
         """Run the updates that some more steps bring; return the last one's metrics, if any."""
@@ -52,12 +56,25 @@ class OffPolicy:
         return metrics
 
     def sample(self) -> IntervalBatch:
-        """Draw a batch, with windows if the method looks at them."""
-        return self.replay.sample(self._rng, self.method.batch_size, windows=self._windows)
+        """Draw a batch, with windows if the method looks at them.
+
+        If the method keeps its best episodes, half of the batch comes from those.
+        """
+        size, windows = self.method.batch_size, self._windows
+        if self.best is None or len(self.best) == 0:
+            return self.replay.sample(self._rng, size, windows=windows)
+        return join(
+            [
+                self.replay.sample(self._rng, size - size // 2, windows=windows),
+                self.best.sample(self._rng, size // 2, windows=windows),
+            ]
+        )
 
     def start_episode(self, lane: int) -> None:
         """Start an episode although the last one did not end."""
         self.replay.start_episode(lane)
+        if self.best is not None:
+            self.best.start_episode(lane)
 
     def counters(self) -> dict[str, int]:
         """The small part of what there is to save."""
@@ -65,13 +82,23 @@ class OffPolicy:
 
     def arrays(self) -> dict[str, Array]:
         """The large part of what there is to save."""
-        return self.replay.state()
+        return self.replay.state() | ({} if self.best is None else self.best.state())
 
     def restore(self, counters: dict[str, Any], arrays: dict[str, Array] | None) -> None:
         """Take over what was saved."""
         self._updates_due = counters.get("updates_due", 0)
         if arrays is not None:
             self.replay.restore(arrays)
+            if self.best is not None:
+                self.best.restore(arrays)
+
+
+def best_episodes_for(count: int, shape: ProblemShape, lanes: int) -> BestEpisodes | None:
+    """Make a place for the best episodes, if there are to be any."""
+    if count == 0:
+        return None
+    spec = IntervalSpec(shape.max_length, shape.overlap)
+    return BestEpisodes(count, shape.observation_size, shape.action_size, spec, lanes)
 
 
 def replay_for(size: int, shape: ProblemShape, lanes: int = 1) -> IntervalReplay:
