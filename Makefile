@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help install test lint format demo bench bench-wrappers results-halfcheetah results-point-reach clean
+.PHONY: help install test lint format demo bench bench-scaling bench-wrappers results-halfcheetah results-point-reach clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ demo: $(INSTALLED)  ## learn Point Reach with and without the paper's Q-function
 
 bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the bench extra)
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
+
+bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by side
+	$(BIN)/python benchmarks/scaling.py --json results/scaling.json
 
 results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (an hour)
 	results/halfcheetah-sum-n20/run.sh
