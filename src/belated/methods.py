@@ -15,14 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.backbones import SAC, TD3, Backbone
-from belated.credit import Credit, Dense, Revealed
+from belated.backbones import PPO, SAC, TD3, Backbone
+from belated.credit import Credit, Dense, Revealed, RolloutCredit
 from belated.critics import HC, CriticConfig, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.envs.lengths import non_negative_int, positive_int
 
 __all__ = [
     "HC",
     "METHODS",
+    "PPO",
     "SAC",
     "TD3",
     "Dense",
@@ -45,9 +46,10 @@ class Method:
     """A way to learn: what is trained, from what reward, and how often.
 
     Attributes:
-        backbone: SAC or TD3.
+        backbone: SAC or TD3; PPO, which learns from rollouts, uses neither the critic nor
+            anything that concerns the replay.
         critic: what values depend on.
-        credit: what reward the TD target sees.
+        credit: what reward the TD target, or PPO, sees.
         hidden: the hidden layers of the actor and of state-action networks.
         batch_size: how many steps an update looks at.
         replay_size: how many steps are kept.
@@ -59,7 +61,7 @@ class Method:
 
     backbone: Backbone = field(default_factory=SAC)
     critic: CriticConfig = field(default_factory=Markov)
-    credit: Credit = field(default_factory=Revealed)
+    credit: Credit | RolloutCredit = field(default_factory=Revealed)
     hidden: tuple[int, ...] = (256, 256)
     batch_size: int = 128
     replay_size: int = 1_000_000
@@ -72,6 +74,23 @@ class Method:
             positive_int(getattr(self, name), name)
         non_negative_int(self.learning_starts, "learning_starts")
         object.__setattr__(self, "hidden", tuple(self.hidden))
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        backbone, credit = type(self.backbone).__name__, type(self.credit).__name__
+        needed, source = (
+            (RolloutCredit, "rollouts") if self.backbone.on_policy else (Credit, "a replay")
+        )
+        if not isinstance(self.credit, needed):
+            raise ValueError(
+                f"{backbone} learns from {source}, for which {credit} has no reward. Revealed has "
+                "one for every backbone."
+            )
+        if self.backbone.on_policy and self.learning_starts > 0:
+            raise ValueError(
+                f"{backbone} can only learn from its own actions, not from {self.learning_starts} "
+                "random ones: set learning_starts=0."
+            )
 
 
 METHODS: dict[str, Method] = {
@@ -86,6 +105,16 @@ METHODS: dict[str, Method] = {
 METHODS |= {
     "td3" if name == "sac" else f"td3-{name}": dataclasses.replace(method, backbone=TD3())
     for name, method in METHODS.items()
+}
+
+
+def _on_policy(backbone: Backbone, credit: Credit | RolloutCredit) -> Method:
+    return Method(backbone, credit=credit, hidden=(64, 64), learning_starts=0)
+
+
+METHODS |= {
+    "ppo": _on_policy(PPO(), Revealed()),
+    "ppo-oracle": _on_policy(PPO(), Dense()),
 }
 
 
@@ -144,7 +173,7 @@ def _replace(config: Any, changes: Mapping[str, Any]) -> Any:
 _CONFIGS = {
     config.__name__: config
     for config in (
-        Method, SAC, TD3, Markov, Segment, HC, Singleton, Pairwise, Recurrent, Revealed, Dense,
+        Method, SAC, TD3, PPO, Markov, Segment, HC, Singleton, Pairwise, Recurrent, Revealed, Dense,
     )
 }  # fmt: skip
 

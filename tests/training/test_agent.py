@@ -18,9 +18,13 @@ from scripted_envs import RandomEnv, ScriptedEnv
 import belated
 from belated import Agent, Evaluate, Method, StopWhen
 from belated.methods import METHODS, find_method
+from belated.training.off_policy import OffPolicy
 
 SMALL: dict[str, Any] = {
     "hidden": (8, 8), "batch_size": 8, "learning_starts": 30, "replay_size": 500,
+}  # fmt: skip
+ON_POLICY: dict[str, Any] = {
+    "hidden": (8, 8), "rollout_steps": 24, "epochs": 2, "minibatches": 4, "learning_starts": 0,
 }  # fmt: skip
 NAMES = [*METHODS, "hc-pairwise-2"]
 
@@ -33,7 +37,9 @@ def delayed(interval: Any = "2:5", **how: Any) -> gym.Env[Any, Any]:
 
 
 def small_agent(method: str | Method = "hc-singleton", env: Any = None, **changes: Any) -> Agent:
-    return Agent(method, delayed() if env is None else env, **SMALL | changes)
+    found = find_method(method) if isinstance(method, str) else method
+    small = ON_POLICY if found.backbone.on_policy else SMALL
+    return Agent(found, delayed() if env is None else env, **small | changes)
 
 
 def weights(agent: Agent) -> list[Any]:
@@ -77,7 +83,7 @@ def test_another_seed_gives_another_agent() -> None:
 @pytest.mark.parametrize("name", ["sac", "hc-pairwise-1", "td3-q-rnn"])
 def test_updates_in_one_go_equal_single_ones(name: str) -> None:
     agent, scanned = small_agent(name).learn(60), small_agent(name).learn(60)
-    assert agent._experience is not None
+    assert isinstance(agent._experience, OffPolicy)
     batches = [agent._experience.sample() for _ in range(4)]
     for batch in batches:
         agent.learner.update(batch)
@@ -93,7 +99,7 @@ def test_learning_in_two_parts_is_learning_in_one() -> None:
     assert_same_weights(whole, parts)
 
 
-@pytest.mark.parametrize("name", ["hc-rnn", "td3"])
+@pytest.mark.parametrize("name", ["hc-rnn", "td3", "ppo"])
 @pytest.mark.parametrize("at", [20, 47, 61])
 def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(
     name: str, at: int, tmp_path: Path
@@ -106,9 +112,12 @@ def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(
     assert_same_weights(whole, resumed)
 
 
-def test_a_resumed_run_with_several_environments_is_bit_equal_too(tmp_path: Path) -> None:
-    whole = small_agent(seed=5, num_envs=3).learn(120)
-    small_agent(seed=5, num_envs=3).learn(60).save(tmp_path / "agent", replay=True)
+@pytest.mark.parametrize("name", ["hc-singleton", "ppo"])
+def test_a_resumed_run_with_several_environments_is_bit_equal_too(
+    name: str, tmp_path: Path
+) -> None:
+    whole = small_agent(name, seed=5, num_envs=3).learn(120)
+    small_agent(name, seed=5, num_envs=3).learn(60).save(tmp_path / "agent", replay=True)
     assert_same_weights(whole, Agent.load(tmp_path / "agent", delayed()).learn(60))
 
 
@@ -133,7 +142,7 @@ def test_vector_environments_work_in_every_autoreset_mode(
     )
     agent = small_agent("hc-singleton", envs).learn(150)
     assert 150 <= agent.steps < 153
-    assert agent._experience is not None
+    assert isinstance(agent._experience, OffPolicy)
     lanes = agent._experience.replay._lanes
     for lane in lanes:
         assert lane.written > 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +51,8 @@ class SAC:
         initial_temperature: α at the start.
         target_entropy: what α is adapted to; None for −|A|.
     """
+
+    on_policy: ClassVar[bool] = False
 
     gamma: float = 0.99
     learning_rate: float = 3e-4

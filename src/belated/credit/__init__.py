@@ -1,7 +1,8 @@
-"""Credit rules: what reward the TD target sees."""
+"""Credit rules: what reward a learner sees."""
 
 from belated.credit.base import Credit
 from belated.credit.dense import Dense
 from belated.credit.revealed import Revealed
+from belated.credit.rollouts import RolloutCredit
 
-__all__ = ["Credit", "Dense", "Revealed"]
+__all__ = ["Credit", "Dense", "Revealed", "RolloutCredit"]

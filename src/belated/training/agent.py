@@ -32,6 +32,7 @@ from belated.training.lanes import ActionScale, EnvLanes, Lanes, VectorLanes, co
 from belated.training.learner import Learner
 from belated.training.logging import CSVWriter, TensorBoardWriter, Writer
 from belated.training.off_policy import OffPolicy, replay_for
+from belated.training.on_policy import OnPolicy
 from belated.training.problem import problem_of
 
 
@@ -84,7 +85,7 @@ class Agent:
         self.scale = scale
         self.env: AnyEnv | None = None
         self._lanes: Lanes | None = None
-        self._experience: OffPolicy | None = None
+        self._experience: OffPolicy | OnPolicy | None = None
         streams = np.random.SeedSequence([seed, 0xB1A7ED]).spawn(3)
         self._exploration, self._sampling, self._prediction = map(np.random.default_rng, streams)
         self._metrics: dict[str, jax.Array] = {}
@@ -103,7 +104,10 @@ class Agent:
             self.env = env
             envs = [env, *copies_of(env, num_envs - 1)]
             self._lanes = EnvLanes(envs, self.scale, self.seed)
-        self._experience = OffPolicy(self.method, self.shape, num_envs, self._sampling)
+        if self.method.backbone.on_policy:
+            self._experience = OnPolicy(self.method, self.shape, num_envs)
+        else:
+            self._experience = OffPolicy(self.method, self.shape, num_envs, self._sampling)
         self._started = False
 
     # ------------------------------------------------------------------ learning
@@ -424,7 +428,7 @@ class Agent:
             for lane in range(len(lanes.observation)):
                 experience.start_episode(lane)
 
-    def _require_env(self) -> tuple[Lanes, OffPolicy]:
+    def _require_env(self) -> tuple[Lanes, OffPolicy | OnPolicy]:
         if self._lanes is None or self._experience is None:
             raise ValueError("This agent has no environment: load it with Agent.load(folder, env).")
         return self._lanes, self._experience

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from belated.critics import ProblemShape
 from belated.methods import Method
 from belated.replay import IntervalBatch
+from belated.rollout import Rollout
 from belated.training.memory import keep_freed_memory
 
 Leaves = list[jax.Array]
@@ -46,7 +47,7 @@ class Learner:
         """How often an update was traced for learners like this one: once for each batch shape."""
         return self._functions.traces
 
-    def update(self, batch: IntervalBatch) -> Metrics:
+    def update(self, batch: IntervalBatch | Rollout) -> Metrics:
         """Run one update; the metrics stay on the device."""
         metrics: Metrics
         self.leaves, metrics = self._functions.update(self.leaves, batch)

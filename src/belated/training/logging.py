@@ -22,6 +22,9 @@ COLUMNS = (
     "actor_loss",
     "entropy",
     "temperature",
+    "value_loss",
+    "kl",
+    "clip_fraction",
 )
 """The columns of ``progress.csv``; docs/metrics.md defines them."""
 
