@@ -25,6 +25,7 @@ from rich.progress import track
 from rich.table import Table
 
 import belated
+from belated.training.off_policy import OffPolicy
 
 WARM_UP = 700
 CHUNK = 20  # steps between two looks at the clock
@@ -71,6 +72,7 @@ def steps_per_second(learn: Learn, seconds: float) -> float:
 def parts_of_a_step(agent: belated.Agent, repeats: int = 100) -> dict[str, float]:
     """Milliseconds for an update, for sampling, and for acting with an environment step."""
     lanes, experience = agent._require_env()
+    assert isinstance(experience, OffPolicy)
     noise = np.zeros((1, agent.shape.action_size), np.float32)
     batch = experience.sample()
 
@@ -97,7 +99,9 @@ def parts_of_a_step(agent: belated.Agent, repeats: int = 100) -> dict[str, float
 
 def operations_per_update(agent: belated.Agent) -> float:
     """Floating-point operations of an update, counted by XLA."""
-    batch = agent._require_env()[1].sample()
+    experience = agent._require_env()[1]
+    assert isinstance(experience, OffPolicy)
+    batch = experience.sample()
     lowered = agent.learner._functions.update.lower(agent.learner.leaves, batch)
     analysis: Any = lowered.cost_analysis()  # of the program as written
     return float(analysis["flops"])

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from belated.backbones import PPO, SAC, TD3, Backbone
-from belated.credit import Credit, Dense, Revealed, RolloutCredit
+from belated.credit import Credit, Dense, Revealed, RolloutCredit, Rudder
 from belated.critics import HC, CriticConfig, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.envs.lengths import non_negative_int, positive_int
 
@@ -32,6 +32,7 @@ __all__ = [
     "Pairwise",
     "Recurrent",
     "Revealed",
+    "Rudder",
     "Segment",
     "Singleton",
     "find_method",
@@ -115,6 +116,7 @@ def _on_policy(backbone: Backbone, credit: Credit | RolloutCredit) -> Method:
 METHODS |= {
     "ppo": _on_policy(PPO(), Revealed()),
     "ppo-oracle": _on_policy(PPO(), Dense()),
+    "rudder": _on_policy(PPO(), Rudder()),
 }
 
 
@@ -174,6 +176,7 @@ _CONFIGS = {
     config.__name__: config
     for config in (
         Method, SAC, TD3, PPO, Markov, Segment, HC, Singleton, Pairwise, Recurrent, Revealed, Dense,
+        Rudder,
     )
 }  # fmt: skip
 

@@ -4,5 +4,6 @@ from belated.credit.base import Credit
 from belated.credit.dense import Dense
 from belated.credit.revealed import Revealed
 from belated.credit.rollouts import RolloutCredit
+from belated.credit.rudder import Rudder
 
-__all__ = ["Credit", "Dense", "Revealed", "RolloutCredit"]
+__all__ = ["Credit", "Dense", "Revealed", "RolloutCredit", "Rudder"]

@@ -1,6 +1,7 @@
 """Plain building blocks: perceptrons, recurrent units, policies, running moments."""
 
 from belated.networks.gru import GRU
+from belated.networks.lstm import ReducedLSTM
 from belated.networks.mlp import MLP, Linear, TanhMLP
 from belated.networks.moments import Moments
 from belated.networks.policies import (
@@ -18,6 +19,7 @@ __all__ = [
     "Linear",
     "Moments",
     "NormalizedPolicy",
+    "ReducedLSTM",
     "TanhMLP",
     "UnsquashedPolicy",
 ]

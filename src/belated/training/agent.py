@@ -13,10 +13,12 @@ import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 import belated
+from belated.credit import Rudder
 from belated.critics import HC, ProblemShape
 from belated.envs.intervals import AnyEnv
 from belated.envs.lengths import non_negative_int, positive_int
 from belated.methods import Method, find_method, from_json, override, to_json
+from belated.rollout import rollout_of
 from belated.training import checkpoint
 from belated.training.callbacks import (
     Callback,
@@ -294,15 +296,22 @@ class Agent:
     def credit(self, episode: Episode) -> npt.NDArray[np.float64]:
         """Say which steps earned the reward: H(τ_{t_i−c:j+1}) − H(τ_{t_i−c:j}) for each step j.
 
+        For `rudder` it is the redistributed reward instead.
+
         Steps whose interval's reward was never revealed have no credit: NaN.
 
         Args:
             episode: what `play` returned.
         """
+        if isinstance(self.method.credit, Rudder):
+            rewards = self.method.credit.credit(
+                self.learner.state.credit, rollout_of(episode.steps)
+            )
+            return rewards[:, 0]
         if not isinstance(self.method.critic, HC):
             raise ValueError(
                 "Only methods with a history function H assign credit to steps: hc-singleton, "
-                "hc-pairwise-K and hc-rnn."
+                "hc-pairwise-K and hc-rnn; rudder does so without."
             )
         spare = self.shape.max_length + self.shape.overlap + 2
         replay = replay_for(len(episode.steps) + spare, self.shape)

@@ -25,6 +25,8 @@ COLUMNS = (
     "value_loss",
     "kl",
     "clip_fraction",
+    "rudder_error",
+    "rudder_quality",
 )
 """The columns of ``progress.csv``; docs/metrics.md defines them."""
 
