@@ -15,13 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.backbones import PPO, SAC, TD3, Backbone
+from belated.backbones import LIRPG, PPO, SAC, TD3, Backbone
 from belated.credit import Credit, Dense, Revealed, RolloutCredit, Rudder
 from belated.critics import HC, CriticConfig, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.envs.lengths import non_negative_int, positive_int
 
 __all__ = [
     "HC",
+    "LIRPG",
     "METHODS",
     "PPO",
     "SAC",
@@ -47,8 +48,8 @@ class Method:
     """A way to learn: what is trained, from what reward, and how often.
 
     Attributes:
-        backbone: SAC or TD3; PPO, which learns from rollouts, uses neither the critic nor
-            anything that concerns the replay.
+        backbone: SAC or TD3; or PPO or LIRPG, which learn from rollouts and use neither the critic
+            nor anything that concerns the replay.
         critic: what values depend on.
         credit: what reward the TD target, or PPO, sees.
         hidden: the hidden layers of the actor and of state-action networks.
@@ -117,6 +118,7 @@ METHODS |= {
     "ppo": _on_policy(PPO(), Revealed()),
     "ppo-oracle": _on_policy(PPO(), Dense()),
     "rudder": _on_policy(PPO(), Rudder()),
+    "lirpg": _on_policy(LIRPG(), Revealed()),
 }
 
 
@@ -175,8 +177,8 @@ def _replace(config: Any, changes: Mapping[str, Any]) -> Any:
 _CONFIGS = {
     config.__name__: config
     for config in (
-        Method, SAC, TD3, PPO, Markov, Segment, HC, Singleton, Pairwise, Recurrent, Revealed, Dense,
-        Rudder,
+        Method, SAC, TD3, Markov, Segment, HC, Singleton, Pairwise, Recurrent, Revealed, Dense,
+        PPO, LIRPG, Rudder,
     )
 }  # fmt: skip
 

@@ -28,6 +28,7 @@ from belated.rollout import Rollout
 
 SHAPE = ProblemShape(OBSERVATION, ACTION, 5, 0)
 PPO_SMALL = PPO(epochs=2, minibatches=4, rollout_steps=30)
+update = jax.jit(PPO_SMALL.update, static_argnums=2)
 
 
 def numpy_advantages(
@@ -134,8 +135,8 @@ def test_padding_changes_nothing() -> None:
             for name, array in rollout._asdict().items()
         )
     )
-    a, _ = PPO_SMALL.update(state, rollout, Revealed())
-    b, _ = PPO_SMALL.update(state, padded, Revealed())
+    a, _ = update(state, rollout, Revealed())
+    b, _ = update(state, padded, Revealed())
     for x, y in zip(
         jax.tree.leaves((a.actor, a.value)), jax.tree.leaves((b.actor, b.value)), strict=True
     ):
@@ -145,6 +146,7 @@ def test_padding_changes_nothing() -> None:
 def test_an_update_starts_from_the_policy_that_acted() -> None:
     """After normalising, acting and recomputing agree: the first ratio is 1."""
     one_step = PPO(epochs=1, minibatches=1, rollout_steps=30)
+    update_once = jax.jit(one_step.update, static_argnums=2)
     state = one_step.init(0, SHAPE, Markov(), Revealed(), (8, 8))
     for seed in range(3):
         rollout = random_rollout(seed)
@@ -157,7 +159,7 @@ def test_an_update_starts_from_the_policy_that_acted() -> None:
         )
         log_prob = acted(rollout, state.actor)["log_prob"]
         np.testing.assert_allclose(log_prob, expected.sum(1), atol=1e-4)
-        state, metrics = one_step.update(state, rollout, Revealed())
+        state, metrics = update_once(state, rollout, Revealed())
         assert float(metrics["kl"]) == pytest.approx(0, abs=1e-6)
         assert float(metrics["clip_fraction"]) == 0
 
@@ -196,7 +198,7 @@ def test_an_update_normalises_by_what_earlier_rollouts_held() -> None:
     state = PPO_SMALL.init(0, SHAPE, Markov(), Revealed(), (8, 8))
     rollouts = [random_rollout(seed) for seed in range(2)]
     for rollout in rollouts:
-        state, _ = PPO_SMALL.update(state, rollout, Revealed())
+        state, _ = update(state, rollout, Revealed())
     held = np.concatenate([rollout.observation[rollout.mask > 0] for rollout in rollouts])
     np.testing.assert_allclose(state.actor.normalizer.mean, held.mean(0), atol=1e-5)
     np.testing.assert_allclose(state.actor.normalizer.variance, held.var(0), rtol=1e-4)

@@ -27,6 +27,9 @@ COLUMNS = (
     "clip_fraction",
     "rudder_error",
     "rudder_quality",
+    "meta_actor_loss",
+    "meta_value_loss",
+    "intrinsic_reward_mean",
 )
 """The columns of ``progress.csv``; docs/metrics.md defines them."""
 
