@@ -23,7 +23,8 @@ class ReducedLSTM(eqx.Module):
     def __init__(self, rng: np.random.Generator, inputs: int, units: int) -> None:
         self.inputs = Linear(rng, inputs, units)
         gate = Linear(rng, units, units)
-        self.gate = eqx.tree_at(lambda linear: linear.bias, gate, jnp.full(units, -3.0))
+        shut = jnp.full(units, -3.0, jnp.float32)
+        self.gate = eqx.tree_at(lambda linear: linear.bias, gate, shut)
 
     def states(self, x: jax.Array, start: jax.Array) -> jax.Array:
         """Return c_t for every step.
