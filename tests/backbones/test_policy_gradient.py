@@ -20,10 +20,10 @@ from belated.backbones.policy_gradient import (
     minibatch_orders,
     standardize,
 )
-from belated.backbones.ppo import Networks, Samples, acted
+from belated.backbones.ppo import Networks, PPOState, Samples, acted
 from belated.credit import Dense, Revealed
 from belated.critics import Markov, ProblemShape
-from belated.networks import Moments
+from belated.networks import Moments, UnsquashedPolicy
 from belated.rollout import Rollout
 
 SHAPE = ProblemShape(OBSERVATION, ACTION, 5, 0)
@@ -143,6 +143,21 @@ def test_padding_changes_nothing() -> None:
         np.testing.assert_allclose(x, y, atol=1e-6)
 
 
+def one_step_by_hand(ppo: PPO, state: PPOState, rollout: Rollout) -> UnsquashedPolicy:
+    """The policy after one gradient step on all of a rollout, seen as the actor saw it."""
+    reward, _ = ppo.scaled(rollout.reward, rollout, state.returns)
+    advantage, value = ppo.advantages(reward, rollout, state.actor.normalizer, state.value)
+    samples = Samples(
+        **acted(rollout, state.actor),
+        advantage=standardize(advantage, rollout.mask).ravel(),
+        target=(advantage + value).ravel(),
+    )
+    networks = Networks(state.actor.policy, state.value)
+    gradients, _ = jax.jit(jax.grad(ppo.loss, has_aux=True))(networks, samples)
+    after: Networks = ppo.optimizer.step(gradients, state.optimizer, networks)[0]
+    return after.policy
+
+
 def test_an_update_starts_from_the_policy_that_acted() -> None:
     """After normalising, acting and recomputing agree: the first ratio is 1."""
     one_step = PPO(epochs=1, minibatches=1, rollout_steps=30)
@@ -159,9 +174,14 @@ def test_an_update_starts_from_the_policy_that_acted() -> None:
         )
         log_prob = acted(rollout, state.actor)["log_prob"]
         np.testing.assert_allclose(log_prob, expected.sum(1), atol=1e-4)
+        expected_actor = one_step_by_hand(one_step, state, rollout)
         state, metrics = update_once(state, rollout, Revealed())
         assert float(metrics["kl"]) == pytest.approx(0, abs=1e-6)
         assert float(metrics["clip_fraction"]) == 0
+        for x, y in zip(
+            jax.tree.leaves(state.actor.policy), jax.tree.leaves(expected_actor), strict=True
+        ):
+            np.testing.assert_allclose(x, y, atol=1e-5)
 
 
 def test_every_epoch_deals_every_step_once_and_evenly() -> None:
