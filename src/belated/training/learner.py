@@ -63,7 +63,10 @@ class Learner:
         return metrics
 
     def act(self, observation: Floats, noise: Floats) -> Floats:
-        """Explore: actions in [−1, 1] for observations (B, D), given normal noise (B, A)."""
+        """Explore: actions for observations (B, D), given normal noise (B, A).
+
+        They are in [−1, 1], except PPO's, which are clipped on the way to the environment.
+        """
         return np.asarray(self._functions.act(self._actor, observation, noise))
 
     def mode(self, observation: Floats) -> Floats:
