@@ -26,6 +26,7 @@ from rich.progress import track
 from rich.table import Table
 
 import belated
+from belated.training.off_policy import OffPolicy
 
 WARM_UP = 700
 CHUNK = 20  # steps between two looks at the clock
@@ -72,6 +73,7 @@ def steps_per_second(learn: Learn, seconds: float) -> float:
 def parts_of_a_step(agent: belated.Agent, repeats: int = 100) -> dict[str, float]:
     """Milliseconds for an update, for sampling, and for acting with an environment step."""
     lanes, experience = agent._require_env()
+    assert isinstance(experience, OffPolicy)
     noise = np.zeros((1, agent.shape.action_size), np.float32)
     batch = experience.sample()
 
@@ -102,6 +104,7 @@ def operations_per_update(agent: belated.Agent) -> float:
     XLA's own count takes the body of a loop for a single step.
     """
     experience = agent._require_env()[1]
+    assert isinstance(experience, OffPolicy)
     traced = agent.learner._functions.update.trace(agent.learner.leaves, experience.sample())
     return _operations(traced.jaxpr.jaxpr)
 

@@ -28,3 +28,13 @@ def test_hc_learns_from_late_rewards_where_sac_does_not() -> None:
     sac = final_return("sac", interval=20, steps=8_000)
     assert hc > -400
     assert hc > sac + 400
+
+
+def test_ppo_swings_up_the_pendulum_when_every_step_has_its_reward() -> None:
+    how: dict[str, Any] = {"gamma": 0.9, "learning_rate": 1e-3, "learning_starts": 0}
+    assert final_return("ppo-oracle", interval=1, steps=45_000, **how) > -400
+
+
+def test_rudder_learns_from_late_rewards() -> None:
+    how: dict[str, Any] = {"gamma": 0.9, "learning_rate": 1e-3, "learning_starts": 0}
+    assert final_return("rudder", interval=20, steps=70_000, **how) > -400

@@ -15,15 +15,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.backbones import SAC, TD3, Backbone
-from belated.credit import IRCR, RRD, Credit, Dense, Revealed
+from belated.backbones import LIRPG, PPO, SAC, TD3, Backbone
+from belated.credit import IRCR, RRD, Credit, Dense, Revealed, RolloutCredit, Rudder
 from belated.critics import HC, CriticConfig, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.envs.lengths import non_negative_int, positive_int
 
 __all__ = [
     "HC",
     "IRCR",
+    "LIRPG",
     "METHODS",
+    "PPO",
     "RRD",
     "SAC",
     "TD3",
@@ -33,6 +35,7 @@ __all__ = [
     "Pairwise",
     "Recurrent",
     "Revealed",
+    "Rudder",
     "Segment",
     "Singleton",
     "find_method",
@@ -47,9 +50,10 @@ class Method:
     """A way to learn: what is trained, from what reward, and how often.
 
     Attributes:
-        backbone: SAC or TD3.
+        backbone: SAC or TD3; or PPO or LIRPG, which learn from rollouts and use neither the critic
+            nor anything that concerns the replay.
         critic: what values depend on.
-        credit: what reward the TD target sees.
+        credit: what reward the TD target, or PPO, sees.
         hidden: the hidden layers of the actor and of state-action networks.
         batch_size: how many steps an update looks at.
         replay_size: how many steps are kept.
@@ -63,7 +67,7 @@ class Method:
 
     backbone: Backbone = field(default_factory=SAC)
     critic: CriticConfig = field(default_factory=Markov)
-    credit: Credit = field(default_factory=Revealed)
+    credit: Credit | RolloutCredit = field(default_factory=Revealed)
     hidden: tuple[int, ...] = (256, 256)
     batch_size: int = 128
     replay_size: int = 1_000_000
@@ -78,6 +82,23 @@ class Method:
         for name in ("learning_starts", "best_episodes"):
             non_negative_int(getattr(self, name), name)
         object.__setattr__(self, "hidden", tuple(self.hidden))
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        backbone, credit = type(self.backbone).__name__, type(self.credit).__name__
+        needed, source = (
+            (RolloutCredit, "rollouts") if self.backbone.on_policy else (Credit, "a replay")
+        )
+        if not isinstance(self.credit, needed):
+            raise ValueError(
+                f"{backbone} learns from {source}, for which {credit} has no reward. Revealed has "
+                "one for every backbone."
+            )
+        if self.backbone.on_policy and self.learning_starts > 0:
+            raise ValueError(
+                f"{backbone} can only learn from its own actions, not from {self.learning_starts} "
+                "random ones: set learning_starts=0."
+            )
 
 
 METHODS: dict[str, Method] = {
@@ -106,6 +127,18 @@ METHODS["ircr-original"] = Method(
     credit=IRCR(),
     best_episodes=10,
 )
+
+
+def _on_policy(backbone: Backbone, credit: Credit | RolloutCredit) -> Method:
+    return Method(backbone, credit=credit, hidden=(64, 64), learning_starts=0)
+
+
+METHODS |= {
+    "ppo": _on_policy(PPO(), Revealed()),
+    "ppo-oracle": _on_policy(PPO(), Dense()),
+    "rudder": _on_policy(PPO(), Rudder()),
+    "lirpg": _on_policy(LIRPG(), Revealed()),
+}
 
 
 def find_method(name: str) -> Method:
@@ -163,8 +196,8 @@ def _replace(config: Any, changes: Mapping[str, Any]) -> Any:
 _CONFIGS = {
     config.__name__: config
     for config in (
-        Method, SAC, TD3, Markov, Segment, HC, Singleton, Pairwise, Recurrent,
-        Revealed, Dense, IRCR, RRD,
+        Method, SAC, TD3, PPO, LIRPG, Markov, Segment, HC, Singleton, Pairwise, Recurrent,
+        Revealed, Dense, IRCR, RRD, Rudder,
     )
 }  # fmt: skip
 

@@ -47,6 +47,26 @@ def test_a_run_is_trained_evaluated_credited_and_resumed(
     assert "160 steps already" in capsys.readouterr().out
 
 
+def test_an_on_policy_run_is_trained_credited_and_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    arguments = ["--steps", "60", "--eval-every", "50", "--eval-episodes", "1", "--no-progress"]
+    small = ["hidden=[8,8]", "rollout_steps=32", "minibatches=4", "epochs=2", "lstm_units=8"]
+    command = ["train", "--env", "Pendulum-v1", "--interval", "5:7", "--method", "rudder"]
+    assert main([*command, "--out", str(run), *arguments, "--set", *small]) == 0
+    rows = (run / "progress.csv").read_text().splitlines()
+    values = dict(zip(rows[0].split(","), rows[-1].split(","), strict=True))
+    assert float(values["rudder_error"]) > 0
+    assert float(values["value_loss"]) > 0
+    assert values["td_loss"] == ""
+    assert main(["credit", str(run), "--intervals", "1"]) == 0
+    assert "Correlation" in capsys.readouterr().out
+    assert main(["train", "--resume", str(run), "--steps", "90", "--no-progress"]) == 0
+    assert main([*command, "--out", str(tmp_path / "no"), "--learning-starts", "5"]) == 2
+    assert "set learning_starts=0" in capsys.readouterr().err
+
+
 def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert train(run, "--steps", "60") == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import jax
@@ -17,10 +17,17 @@ from scripted_envs import RandomEnv, ScriptedEnv
 
 import belated
 from belated import Agent, Evaluate, Method, StopWhen
-from belated.methods import METHODS, find_method
+from belated.credit.base import Fixed
+from belated.methods import METHODS, PPO, SAC, Rudder, find_method
+from belated.replay import IntervalBatch
+from belated.training.off_policy import OffPolicy
+from belated.training.on_policy import OnPolicy
 
 SMALL: dict[str, Any] = {
     "hidden": (8, 8), "batch_size": 8, "learning_starts": 30, "replay_size": 500,
+}  # fmt: skip
+ON_POLICY: dict[str, Any] = {
+    "hidden": (8, 8), "rollout_steps": 24, "epochs": 2, "minibatches": 4, "learning_starts": 0,
 }  # fmt: skip
 NAMES = [*METHODS, "hc-pairwise-2"]
 
@@ -28,12 +35,19 @@ if "scripted/Random-v0" not in gym.registry:
     gym.register("scripted/Random-v0", entry_point="scripted_envs:RandomEnv")
 
 
+class ReplayOnly(Fixed):
+    def reward(self, state: None, batch: IntervalBatch) -> Any:
+        return batch.reward
+
+
 def delayed(interval: Any = "2:5", **how: Any) -> gym.Env[Any, Any]:
     return belated.delay(gym.make("scripted/Random-v0"), interval=interval, **how)
 
 
 def small_agent(method: str | Method = "hc-singleton", env: Any = None, **changes: Any) -> Agent:
-    return Agent(method, delayed() if env is None else env, **SMALL | changes)
+    found = find_method(method) if isinstance(method, str) else method
+    small = ON_POLICY if found.backbone.on_policy else SMALL
+    return Agent(found, delayed() if env is None else env, **small | changes)
 
 
 def weights(agent: Agent) -> list[Any]:
@@ -77,7 +91,7 @@ def test_another_seed_gives_another_agent() -> None:
 @pytest.mark.parametrize("name", ["sac", "hc-pairwise-1", "td3-q-rnn"])
 def test_updates_in_one_go_equal_single_ones(name: str) -> None:
     agent, scanned = small_agent(name).learn(60), small_agent(name).learn(60)
-    assert agent._experience is not None
+    assert isinstance(agent._experience, OffPolicy)
     batches = [agent._experience.sample() for _ in range(4)]
     for batch in batches:
         agent.learner.update(batch)
@@ -93,7 +107,9 @@ def test_learning_in_two_parts_is_learning_in_one() -> None:
     assert_same_weights(whole, parts)
 
 
-@pytest.mark.parametrize("name", ["hc-rnn", "td3", "rrd", "ircr-original"])
+@pytest.mark.parametrize(
+    "name", ["hc-rnn", "td3", "rrd", "ircr-original", "ppo", "rudder", "lirpg"]
+)
 @pytest.mark.parametrize("at", [20, 47, 61])
 def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(
     name: str, at: int, tmp_path: Path
@@ -106,9 +122,12 @@ def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(
     assert_same_weights(whole, resumed)
 
 
-def test_a_resumed_run_with_several_environments_is_bit_equal_too(tmp_path: Path) -> None:
-    whole = small_agent(seed=5, num_envs=3).learn(120)
-    small_agent(seed=5, num_envs=3).learn(60).save(tmp_path / "agent", replay=True)
+@pytest.mark.parametrize("name", ["hc-singleton", "ppo", "rudder"])
+def test_a_resumed_run_with_several_environments_is_bit_equal_too(
+    name: str, tmp_path: Path
+) -> None:
+    whole = small_agent(name, seed=5, num_envs=3).learn(120)
+    small_agent(name, seed=5, num_envs=3).learn(60).save(tmp_path / "agent", replay=True)
     assert_same_weights(whole, Agent.load(tmp_path / "agent", delayed()).learn(60))
 
 
@@ -133,11 +152,47 @@ def test_vector_environments_work_in_every_autoreset_mode(
     )
     agent = small_agent("hc-singleton", envs).learn(150)
     assert 150 <= agent.steps < 153
-    assert agent._experience is not None
+    assert isinstance(agent._experience, OffPolicy)
     lanes = agent._experience.replay._lanes
     for lane in lanes:
         assert lane.written > 30
     envs.close()
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_rollouts_work_in_every_autoreset_mode(mode: AutoresetMode, tmp_path: Path) -> None:
+    first, second = (
+        gym.make_vec(
+            "scripted/Random-v0",
+            num_envs=3,
+            vectorization_mode="sync",
+            vector_kwargs={"autoreset_mode": mode},
+            wrappers=[lambda env: belated.delay(env, interval="2:5")],  # type: ignore[list-item, return-value]
+        )
+        for _ in range(2)
+    )
+    agent = small_agent("ppo", first).learn(150)
+    assert np.isfinite(float(agent._metrics["value_loss"]))
+    agent.save(tmp_path / "agent", replay=True)
+    loaded = Agent.load(tmp_path / "agent", second).learn(60)
+    assert loaded.steps > agent.steps
+    assert all(np.isfinite(leaf).all() for leaf in weights(loaded))
+
+
+def test_actions_are_clipped_for_the_environment_but_remembered_as_they_were() -> None:
+    class Watched(gym.Wrapper[Any, Any, Any, Any]):
+        seen: ClassVar[list[float]] = []
+
+        def step(self, action: Any) -> Any:
+            self.seen.append(float(action[0]))
+            return super().step(action)
+
+    env = belated.delay(Watched(gym.make("Pendulum-v1")), interval=5)
+    agent = small_agent("ppo", env, rollout_steps=100).learn(99)
+    assert isinstance(agent._experience, OnPolicy)
+    actions = agent._experience.rollout.action[:99, 0, 0]
+    assert np.abs(actions).max() > 1
+    np.testing.assert_allclose(Watched.seen, np.clip(2 * actions, -2, 2), atol=1e-6)
 
 
 def test_a_vector_environment_with_autoreset_disabled_learns_as_a_list_does() -> None:
@@ -202,6 +257,20 @@ def test_credit_has_one_number_for_each_step(name: str) -> None:
     assert np.isfinite(credit).all()
     with pytest.raises(ValueError, match="hc-singleton"):
         small_agent("sac").credit(episode)
+
+
+def test_rudders_credit_is_the_redistributed_reward() -> None:
+    agent = small_agent("rudder").learn(60)
+    episode = agent.play(seed=4)
+    credit = agent.credit(episode)
+    assert credit.shape == (len(episode.steps),)
+    assert credit.sum() == pytest.approx(episode.revealed_return, rel=1e-4, abs=1e-5)
+    assert (credit != [step.reward for step in episode.steps]).any()
+    env = belated.mark(ScriptedEnv([0, 0, 5.0, 0, 0]), period=3)
+    agent = small_agent("rudder", env)
+    credit = agent.credit(agent.play(env=env))
+    assert credit[:3].sum() == pytest.approx(5, rel=1e-5)
+    assert np.isnan(credit).tolist() == [False] * 3 + [True] * 2
 
 
 def test_callbacks_log_stop_and_see_the_agent(tmp_path: Path) -> None:
@@ -282,6 +351,12 @@ def test_saving_again_replaces_the_old_agent_whole(tmp_path: Path) -> None:
         (lambda: Agent("sac", TimeLimit(delayed(), 10)), "A TimeLimit is outside"),
         (lambda: Agent("sac", belated.delay(gym.make("CartPole-v1"), 5)), "Box with finite"),
         (lambda: Agent("sac", delayed(), replay_size=5), "at least"),
+        (lambda: Method(SAC(), credit=Rudder()), "SAC learns from a replay, for which Rudder"),
+        (lambda: Method(PPO(), credit=ReplayOnly()), "PPO learns from rollouts, for which Replay"),
+        (lambda: Method(PPO()), "set learning_starts=0"),
+        (lambda: small_agent("ppo", minibatches=25), "cannot be split into 25 minibatches"),
+        (lambda: small_agent("ppo", batch_size=0), "batch_size must be at least 1"),
+        (lambda: small_agent("rudder", lessons=0), "lessons must be at least 1"),
         (lambda: small_agent().learn(0), "total_timesteps"),
         (lambda: small_agent().predict(np.zeros(3)), "observation of 4 numbers"),
         (lambda: small_agent(env=belated.delay(RandomEnv(), 5)).evaluate(), "another"),
@@ -325,6 +400,14 @@ def test_whole_episode_intervals_work() -> None:
     agent.learn(605)
     assert np.isfinite(float(agent._metrics["td_loss"]))
     assert isinstance(agent._metrics["td_loss"], jax.Array)
+
+
+def test_whole_episode_intervals_work_for_rudder() -> None:
+    env = belated.mark(
+        TimeLimit(ScriptedEnv([0.0] * 59 + [1.0]), 60), max_length=60, period="episode"
+    )
+    agent = small_agent("rudder", env, rollout_steps=100).learn(125)
+    assert np.isfinite(float(agent._metrics["rudder_error"]))
 
 
 def test_vector_environments_whose_episodes_end_together_work() -> None:

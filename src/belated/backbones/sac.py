@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -54,6 +54,8 @@ class SAC:
         max_gradient_norm: where the gradients' norm is clipped; None for nowhere.
         smooth_l1: whether large TD errors count linearly, not squared.
     """
+
+    on_policy: ClassVar[bool] = False
 
     gamma: float = 0.99
     learning_rate: float = 3e-4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +52,8 @@ class TD3:
         target_noise_clip: where that noise is clipped.
         policy_delay: how many updates of the critics come with one of the actor and the targets.
     """
+
+    on_policy: ClassVar[bool] = False
 
     gamma: float = 0.99
     learning_rate: float = 3e-4

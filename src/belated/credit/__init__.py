@@ -1,9 +1,11 @@
-"""Credit rules: what reward the TD target sees."""
+"""Credit rules: what reward a learner sees."""
 
 from belated.credit.base import Credit
 from belated.credit.dense import Dense
 from belated.credit.ircr import IRCR
 from belated.credit.revealed import Revealed
+from belated.credit.rollouts import RolloutCredit
 from belated.credit.rrd import RRD
+from belated.credit.rudder import Rudder
 
-__all__ = ["IRCR", "RRD", "Credit", "Dense", "Revealed"]
+__all__ = ["IRCR", "RRD", "Credit", "Dense", "Revealed", "RolloutCredit", "Rudder"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -13,6 +13,7 @@ from belated.replay import IntervalBatch
 Metrics = dict[str, jax.Array]
 
 
+@runtime_checkable
 class Credit(Protocol):
     """A rule that gives every step of a batch a reward, for the TD target to see.
 

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import jax
 
-from belated.credit.base import Fixed
+from belated.credit.base import Fixed, Metrics
 from belated.replay import IntervalBatch
+from belated.rollout import Rollout
 
 
 @dataclass(frozen=True)
@@ -22,3 +23,9 @@ class Dense(Fixed):
         """What the TD target adds for each step: (B,)."""
         reward: jax.Array = batch.dense_reward
         return reward
+
+    def redistribute(
+        self, state: None, rollout: Rollout, key: jax.Array
+    ) -> tuple[None, jax.Array, Metrics]:
+        """Return the reward of each step of a rollout: (T, L)."""
+        return None, rollout.dense_reward, {}

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import jax
 
-from belated.credit.base import Fixed
+from belated.credit.base import Fixed, Metrics
 from belated.replay import IntervalBatch
+from belated.rollout import Rollout
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,9 @@ class Revealed(Fixed):
         """What the TD target adds for each step: (B,)."""
         reward: jax.Array = batch.reward
         return reward
+
+    def redistribute(
+        self, state: None, rollout: Rollout, key: jax.Array
+    ) -> tuple[None, jax.Array, Metrics]:
+        """Return the reward of each step of a rollout: (T, L)."""
+        return None, rollout.reward, {}

@@ -1,7 +1,25 @@
-"""Plain building blocks: multilayer perceptrons, a gated recurrent unit, policies."""
+"""Plain building blocks: perceptrons, recurrent units, policies, running moments."""
 
 from belated.networks.gru import GRU
-from belated.networks.mlp import MLP, Linear
-from belated.networks.policies import DeterministicPolicy, GaussianPolicy
+from belated.networks.lstm import ReducedLSTM
+from belated.networks.mlp import MLP, Linear, TanhMLP
+from belated.networks.moments import Moments
+from belated.networks.policies import (
+    DeterministicPolicy,
+    GaussianPolicy,
+    NormalizedPolicy,
+    UnsquashedPolicy,
+)
 
-__all__ = ["GRU", "MLP", "DeterministicPolicy", "GaussianPolicy", "Linear"]
+__all__ = [
+    "GRU",
+    "MLP",
+    "DeterministicPolicy",
+    "GaussianPolicy",
+    "Linear",
+    "Moments",
+    "NormalizedPolicy",
+    "ReducedLSTM",
+    "TanhMLP",
+    "UnsquashedPolicy",
+]

@@ -61,3 +61,44 @@ class MLP(eqx.Module):
         for layer in self.layers[:-1]:
             x = jax.nn.relu(layer.columns(x))
         return self.layers[-1].columns(x)
+
+
+class TanhMLP(eqx.Module):
+    """Linear layers with tanh in between, as PPO's networks are usually made.
+
+    Weights are orthogonal, scaled by √2 (the last layer by ``output_scale``); biases are 0.
+    """
+
+    layers: tuple[Linear, ...]
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        inputs: int,
+        hidden: Sequence[int],
+        outputs: int,
+        output_scale: float = 1.0,
+    ) -> None:
+        sizes = [inputs, *hidden, outputs]
+        scales = [math.sqrt(2)] * len(hidden) + [output_scale]
+        self.layers = tuple(
+            _orthogonal(rng, m, n, scale)
+            for (m, n), scale in zip(itertools.pairwise(sizes), scales, strict=True)
+        )
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Apply the network over the last axis."""
+        for layer in self.layers[:-1]:
+            x = jnp.tanh(layer(x))
+        return self.layers[-1](x)
+
+
+def _orthogonal(rng: np.random.Generator, inputs: int, outputs: int, scale: float) -> Linear:
+    layer = Linear(rng, inputs, outputs)
+    tall = rng.normal(size=(max(inputs, outputs), min(inputs, outputs)))
+    basis, triangle = np.linalg.qr(tall)
+    basis *= np.sign(np.diag(triangle))  # otherwise the directions are not uniform
+    weight = basis if inputs >= outputs else basis.T
+    parameters = (jnp.asarray(scale * weight, jnp.float32), jnp.zeros(outputs, jnp.float32))
+    made: Linear = eqx.tree_at(lambda linear: (linear.weight, linear.bias), layer, parameters)
+    return made

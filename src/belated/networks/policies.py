@@ -1,4 +1,4 @@
-"""Policies over actions in [−1, 1]^A."""
+"""Policies over actions in [−1, 1]^A, and one whose samples are clipped to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.networks.mlp import MLP
+from belated.networks.mlp import MLP, TanhMLP
+from belated.networks.moments import Moments
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
 
@@ -64,3 +65,52 @@ class DeterministicPolicy(eqx.Module):
     def mode(self, observation: jax.Array) -> jax.Array:
         """The action."""
         return jnp.tanh(self.trunk(observation))
+
+
+class UnsquashedPolicy(eqx.Module):
+    """A Gaussian whose log standard deviation is the same in every state.
+
+    Its samples may lie outside [−1, 1]; they are clipped on the way to the environment.
+    """
+
+    trunk: TanhMLP
+    log_std: jax.Array  # (A,)
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        observation_size: int,
+        hidden: Sequence[int],
+        action_size: int,
+    ) -> None:
+        self.trunk = TanhMLP(rng, observation_size, hidden, action_size, output_scale=0.01)
+        self.log_std = jnp.zeros(action_size, jnp.float32)
+
+    def mean(self, observation: jax.Array) -> jax.Array:
+        """The most likely action."""
+        return self.trunk(observation)
+
+    def log_prob(self, observation: jax.Array, action: jax.Array) -> jax.Array:
+        """The log densities of actions (..., A): (...)."""
+        noise = (action - self.mean(observation)) * jnp.exp(-self.log_std)
+        return jnp.sum(-0.5 * noise**2 - self.log_std - 0.5 * math.log(2 * math.pi), axis=-1)
+
+    def entropy(self) -> jax.Array:
+        """The entropy, the same in every state."""
+        return jnp.sum(self.log_std + 0.5 * math.log(2 * math.pi * math.e))
+
+
+class NormalizedPolicy(eqx.Module):
+    """An `UnsquashedPolicy` that sees normalised observations."""
+
+    policy: UnsquashedPolicy
+    normalizer: Moments
+
+    def sample(self, observation: jax.Array, noise: jax.Array) -> jax.Array:
+        """Turn standard normal noise (B, A) into actions (B, A)."""
+        mean = self.policy.mean(self.normalizer.normalize(observation))
+        return mean + jnp.exp(self.policy.log_std) * noise
+
+    def mode(self, observation: jax.Array) -> jax.Array:
+        """The deterministic action."""
+        return jnp.clip(self.policy.mean(self.normalizer.normalize(observation)), -1, 1)

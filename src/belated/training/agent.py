@@ -13,10 +13,12 @@ import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 import belated
+from belated.credit import Credit, Rudder
 from belated.critics import HC, ProblemShape
 from belated.envs.intervals import AnyEnv
 from belated.envs.lengths import non_negative_int, positive_int
 from belated.methods import Method, find_method, from_json, override, to_json
+from belated.rollout import rollout_of
 from belated.training import checkpoint
 from belated.training.callbacks import (
     Callback,
@@ -32,6 +34,7 @@ from belated.training.lanes import ActionScale, EnvLanes, Lanes, VectorLanes, co
 from belated.training.learner import Learner
 from belated.training.logging import CSVWriter, TensorBoardWriter, Writer
 from belated.training.off_policy import OffPolicy, replay_for
+from belated.training.on_policy import OnPolicy
 from belated.training.problem import problem_of
 
 
@@ -84,7 +87,7 @@ class Agent:
         self.scale = scale
         self.env: AnyEnv | None = None
         self._lanes: Lanes | None = None
-        self._experience: OffPolicy | None = None
+        self._experience: OffPolicy | OnPolicy | None = None
         streams = np.random.SeedSequence([seed, 0xB1A7ED]).spawn(3)
         self._exploration, self._sampling, self._prediction = map(np.random.default_rng, streams)
         self._metrics: dict[str, jax.Array] = {}
@@ -103,7 +106,10 @@ class Agent:
             self.env = env
             envs = [env, *copies_of(env, num_envs - 1)]
             self._lanes = EnvLanes(envs, self.scale, self.seed)
-        self._experience = OffPolicy(self.method, self.shape, num_envs, self._sampling)
+        if self.method.backbone.on_policy:
+            self._experience = OnPolicy(self.method, self.shape, num_envs)
+        else:
+            self._experience = OffPolicy(self.method, self.shape, num_envs, self._sampling)
         self._started = False
 
     # ------------------------------------------------------------------ learning
@@ -298,10 +304,14 @@ class Agent:
             episode: what `play` returned.
         """
         state, rule = self.learner.state, self.method.credit
-        if not rule.tells_steps_apart and not isinstance(self.method.critic, HC):
+        if isinstance(rule, Rudder):
+            return rule.credit(state.credit, rollout_of(episode.steps))[:, 0]
+        by_rule = isinstance(rule, Credit) and rule.tells_steps_apart
+        if not by_rule and not isinstance(self.method.critic, HC):
             raise ValueError(
                 "This method does not assign credit to steps. Methods with a history function do "
-                "(hc-singleton, hc-pairwise-K, hc-rnn), and those with a credit rule (ircr, rrd)."
+                "(hc-singleton, hc-pairwise-K, hc-rnn), and those with a credit rule (ircr, rrd, "
+                "rudder)."
             )
         spare = self.shape.max_length + self.shape.overlap + 2
         replay = replay_for(len(episode.steps) + spare, self.shape)
@@ -309,7 +319,7 @@ class Agent:
             replay.add(step)
         parts = []
         for batch in replay.in_order(batch_size=256):
-            if rule.tells_steps_apart:
+            if isinstance(rule, Credit) and by_rule:
                 credit = np.asarray(rule.reward(state.credit, batch))
             else:
                 credit = np.mean([critic.credit(batch) for critic in state.critics], axis=0)
@@ -427,7 +437,7 @@ class Agent:
             for lane in range(len(lanes.observation)):
                 experience.start_episode(lane)
 
-    def _require_env(self) -> tuple[Lanes, OffPolicy]:
+    def _require_env(self) -> tuple[Lanes, OffPolicy | OnPolicy]:
         if self._lanes is None or self._experience is None:
             raise ValueError("This agent has no environment: load it with Agent.load(folder, env).")
         return self._lanes, self._experience

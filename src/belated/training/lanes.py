@@ -23,8 +23,9 @@ class ActionScale(NamedTuple):
     high: Floats
 
     def to_env(self, action: Floats) -> Floats:
-        """From [−1, 1] to the environment's bounds."""
-        return self.low + (action + 1) / 2 * (self.high - self.low)
+        """From [−1, 1] to the environment's bounds; what is outside is clipped."""
+        scaled = self.low + (action + 1) / 2 * (self.high - self.low)
+        return np.clip(scaled, self.low, self.high)
 
 
 def episode_seed(*numbers: int) -> int:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from belated.critics import ProblemShape
 from belated.methods import Method
 from belated.replay import IntervalBatch
+from belated.rollout import Rollout
 from belated.training.memory import keep_freed_memory
 
 Leaves = list[jax.Array]
@@ -46,7 +47,7 @@ class Learner:
         """How often an update was traced for learners like this one: once for each batch shape."""
         return self._functions.traces
 
-    def update(self, batch: IntervalBatch) -> Metrics:
+    def update(self, batch: IntervalBatch | Rollout) -> Metrics:
         """Run one update; the metrics stay on the device."""
         metrics: Metrics
         self.leaves, metrics = self._functions.update(self.leaves, batch)
@@ -62,7 +63,10 @@ class Learner:
         return metrics
 
     def act(self, observation: Floats, noise: Floats) -> Floats:
-        """Explore: actions in [−1, 1] for observations (B, D), given normal noise (B, A)."""
+        """Explore: actions for observations (B, D), given normal noise (B, A).
+
+        They are in [−1, 1], except PPO's, which are clipped on the way to the environment.
+        """
         return np.asarray(self._functions.act(self._actor, observation, noise))
 
     def mode(self, observation: Floats) -> Floats:

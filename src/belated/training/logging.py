@@ -22,6 +22,14 @@ COLUMNS = (
     "actor_loss",
     "entropy",
     "temperature",
+    "value_loss",
+    "kl",
+    "clip_fraction",
+    "rudder_error",
+    "rudder_quality",
+    "meta_actor_loss",
+    "meta_value_loss",
+    "intrinsic_reward_mean",
 )
 """The columns of ``progress.csv``; docs/metrics.md defines them."""
 

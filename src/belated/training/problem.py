@@ -40,7 +40,7 @@ def problem_of(env: Any) -> tuple[ProblemShape, ActionScale]:
             "whose reward is late already."
         )
     if not isinstance(actions, gym.spaces.Box) or not actions.is_bounded():
-        raise ValueError(f"The actions of SAC and TD3 are a Box with finite bounds, not {actions}.")
+        raise ValueError(f"Actions must be a Box with finite bounds, not {actions}.")
     for what, space in (("Actions", actions), ("Observations", observations)):
         if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
             raise ValueError(f"{what} must be a flat Box, not {space}.")

@@ -1,0 +1,213 @@
+"""LIRPG (Zheng et al., 2018): learn the reward that makes the policy gradient work, on PPO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from belated.backbones.policy_gradient import (
+    ClippedAdam,
+    Metrics,
+    clipped_loss,
+    flat,
+    generalized_advantages,
+    minibatch_orders,
+    pick,
+    standardize,
+    weighted_mean,
+)
+from belated.backbones.ppo import PPO, Networks, Samples, acted, means, renewed
+from belated.credit import RolloutCredit
+from belated.critics import CriticConfig, ProblemShape
+from belated.networks import Moments, NormalizedPolicy, TanhMLP
+from belated.rollout import Rollout
+
+
+class RewardNetworks(NamedTuple):
+    """η: the reward that the policy learns from, and the value of the one it is judged by."""
+
+    intrinsic: TanhMLP
+    value: TanhMLP
+
+
+class LIRPGState(NamedTuple):
+    """Everything that an update changes."""
+
+    actor: NormalizedPolicy
+    value: TanhMLP
+    optimizer: Any
+    rewards: RewardNetworks
+    reward_optimizer: Any
+    returns: Moments
+    credit: Any
+    key: jax.Array
+
+
+class Given(NamedTuple):
+    """What stays the same during all gradient steps of an update; N = T·L."""
+
+    rollout: Rollout
+    observation: jax.Array  # (T, L, D) normalised
+    reward: jax.Array  # (T, L) extrinsic
+    value: jax.Array  # (T, L) of the mixed reward, and of the following states
+    next_value: jax.Array
+    extrinsic: Samples  # (N, ...) with the advantages of the extrinsic reward
+
+
+class Learning(NamedTuple):
+    """What each gradient step changes."""
+
+    networks: Networks  # θ
+    optimizer: Any
+    rewards: RewardNetworks  # η
+    reward_optimizer: Any
+
+
+@dataclass(frozen=True)
+class LIRPG(PPO):
+    """Hyperparameters of LIRPG; those it shares with PPO mean the same.
+
+    θ, the policy and its value, takes a PPO step on c_in·r_in + c_ex·r_ex; η, the intrinsic reward
+    r_in(s, a), follows the gradient of PPO's loss on r_ex alone *through that step*.
+
+    Attributes:
+        intrinsic_learning_rate: Adam's, for η.
+        intrinsic_coefficient: c_in.
+        extrinsic_coefficient: c_ex.
+    """
+
+    intrinsic_learning_rate: float = 1e-4
+    intrinsic_coefficient: float = 1.0
+    extrinsic_coefficient: float = 0.0
+
+    def init(  # type: ignore[override]
+        self,
+        seed: int,
+        shape: ProblemShape,
+        critic: CriticConfig,
+        credit: RolloutCredit,
+        hidden: tuple[int, ...],
+    ) -> LIRPGState:
+        """Make a fresh state."""
+        plain = super().init(seed, shape, critic, credit, hidden)
+        rng = np.random.default_rng([seed, 1])
+        rewards = RewardNetworks(
+            intrinsic=TanhMLP(rng, shape.observation_size + shape.action_size, hidden, 1),
+            value=TanhMLP(rng, shape.observation_size, hidden, 1),
+        )
+        return LIRPGState(
+            **plain._asdict(),
+            rewards=rewards,
+            reward_optimizer=self.reward_optimizer.init(rewards),
+        )
+
+    @property
+    def reward_optimizer(self) -> ClippedAdam:
+        """The optimiser of η."""
+        return ClippedAdam(self.intrinsic_learning_rate, self.max_gradient_norm)
+
+    def update(  # type: ignore[override]
+        self, state: LIRPGState, rollout: Rollout, credit: RolloutCredit
+    ) -> tuple[LIRPGState, Metrics]:
+        """All epochs of gradient steps on one rollout."""
+        key, credit_key, order_key = jax.random.split(state.key, 3)
+        learned, reward, credit_metrics = credit.redistribute(state.credit, rollout, credit_key)
+        reward, returns = self.scaled(reward, rollout, state.returns)
+        given = self.given(state, rollout, reward)
+        mask = given.extrinsic.weight
+        orders = minibatch_orders(order_key, mask, self.epochs, self.minibatches)
+        learning = Learning(
+            networks=Networks(state.actor.policy, state.value),
+            optimizer=state.optimizer,
+            rewards=state.rewards,
+            reward_optimizer=state.reward_optimizer,
+        )
+        learning, metrics = jax.lax.scan(
+            lambda learning, order: self.step(learning, given, order), learning, orders
+        )
+        intrinsic = intrinsic_reward(learning.rewards.intrinsic, given)
+        state = LIRPGState(
+            actor=renewed(state.actor, learning.networks.policy, rollout),
+            value=learning.networks.value,
+            optimizer=learning.optimizer,
+            rewards=learning.rewards,
+            reward_optimizer=learning.reward_optimizer,
+            returns=returns,
+            credit=learned,
+            key=key,
+        )
+        return state, credit_metrics | means(metrics) | {
+            "value_mean": weighted_mean(given.value, rollout.mask),
+            "intrinsic_reward_mean": weighted_mean(intrinsic, rollout.mask),
+        }
+
+    def given(self, state: LIRPGState, rollout: Rollout, reward: jax.Array) -> Given:
+        """Work out what the gradient steps on a rollout have in common."""
+        normalizer = state.actor.normalizer
+        advantage, value = self.advantages(reward, rollout, normalizer, state.rewards.value)
+        now, following = (
+            normalizer.normalize(x) for x in (rollout.observation, rollout.next_observation)
+        )
+        return Given(
+            rollout=rollout,
+            observation=now,
+            reward=reward,
+            value=state.value(now)[..., 0],
+            next_value=state.value(following)[..., 0],
+            extrinsic=Samples(
+                **acted(rollout, state.actor),
+                advantage=flat(standardize(advantage, rollout.mask)),
+                target=flat(advantage + value),
+            ),
+        )
+
+    def step(self, learning: Learning, given: Given, order: jax.Array) -> tuple[Learning, Metrics]:
+        """One step of θ, and one of η through it, on the steps with these numbers."""
+        gradients, (networks, optimizer, metrics) = jax.grad(self.meta_loss, has_aux=True)(
+            learning.rewards, learning, given, order
+        )
+        rewards, reward_optimizer = self.reward_optimizer.step(
+            gradients, learning.reward_optimizer, learning.rewards
+        )
+        return Learning(networks, optimizer, rewards, reward_optimizer), metrics
+
+    def meta_loss(
+        self, rewards: RewardNetworks, learning: Learning, given: Given, order: jax.Array
+    ) -> tuple[jax.Array, tuple[Networks, Any, Metrics]]:
+        """How well θ', one step of Adam after θ, does on the extrinsic reward; and θ' itself."""
+        mixed = pick(self.mixed(rewards.intrinsic, given), order)
+        gradients, metrics = jax.grad(self.loss, has_aux=True)(learning.networks, mixed)
+        networks, optimizer = self.optimizer.step(gradients, learning.optimizer, learning.networks)
+
+        samples: Samples = pick(given.extrinsic, order)
+        log_prob = networks.policy.log_prob(samples.observation, samples.action)
+        log_ratio = log_prob - samples.log_prob
+        actor_loss = clipped_loss(log_ratio, samples.advantage, samples.weight, self.clip)
+        value = rewards.value(samples.observation)[:, 0]
+        value_loss = weighted_mean((value - samples.target) ** 2, samples.weight)
+        metrics |= {"meta_actor_loss": actor_loss, "meta_value_loss": value_loss}
+        return actor_loss + self.value_coefficient * value_loss, (networks, optimizer, metrics)
+
+    def mixed(self, intrinsic: TanhMLP, given: Given) -> Samples:
+        """The samples with the advantages of the mixed reward, as a function of r_in."""
+        reward = (
+            self.intrinsic_coefficient * intrinsic_reward(intrinsic, given)
+            + self.extrinsic_coefficient * given.reward
+        )
+        how = (self.gamma, self.gae_lambda)
+        rollout = given.rollout
+        advantage = generalized_advantages(reward, given.value, given.next_value, rollout, how)
+        return given.extrinsic._replace(
+            advantage=flat(standardize(advantage, rollout.mask)),
+            target=flat(advantage + given.value),
+        )
+
+
+def intrinsic_reward(network: TanhMLP, given: Given) -> jax.Array:
+    """r_in(s, a) in [−1, 1] for every step, the action as the environment got it: (T, L)."""
+    action = jnp.clip(given.rollout.action, -1, 1)
+    return jnp.tanh(network(jnp.concatenate([given.observation, action], axis=-1))[..., 0])

@@ -1,0 +1,231 @@
+"""Proximal policy optimisation (Schulman et al., 2017) for any credit rule over rollouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from belated.backbones.policy_gradient import (
+    ClippedAdam,
+    Metrics,
+    clipped_loss,
+    discounted_so_far,
+    flat,
+    generalized_advantages,
+    minibatch_orders,
+    pick,
+    standardize,
+    weighted_mean,
+)
+from belated.credit import RolloutCredit
+from belated.critics import CriticConfig, ProblemShape
+from belated.envs.lengths import positive_int
+from belated.networks import Moments, NormalizedPolicy, TanhMLP, UnsquashedPolicy
+from belated.rollout import Rollout
+
+
+class Networks(NamedTuple):
+    """What the loss is differentiated by."""
+
+    policy: UnsquashedPolicy
+    value: TanhMLP
+
+
+class Samples(NamedTuple):
+    """What the loss looks at, one row for each step; observations are normalised."""
+
+    observation: jax.Array  # (N, D)
+    action: jax.Array  # (N, A)
+    log_prob: jax.Array  # (N,) of the policy that acted
+    advantage: jax.Array  # (N,) standardised
+    target: jax.Array  # (N,) for the value
+    weight: jax.Array  # (N,) 0 for padding
+
+
+class PPOState(NamedTuple):
+    """Everything that an update changes."""
+
+    actor: NormalizedPolicy
+    value: TanhMLP
+    optimizer: Any
+    returns: Moments
+    credit: Any
+    key: jax.Array
+
+
+@dataclass(frozen=True)
+class PPO:
+    """Hyperparameters of PPO; the defaults are the usual ones for MuJoCo.
+
+    Observations are normalised by their running mean and variance, rewards are divided by the
+    running standard deviation of their discounted sum. Both see no more than the method does.
+
+    Attributes:
+        gamma: the discount of a step.
+        gae_lambda: λ of the generalised advantages.
+        learning_rate: Adam's.
+        clip: ε, how far the ratio of new and old policy counts.
+        epochs: how many times an update looks at every step of a rollout.
+        minibatches: how many gradient steps an epoch has.
+        rollout_steps: how many steps a rollout has at least.
+        value_coefficient: the weight of the value's loss.
+        entropy_coefficient: the weight of the policy's entropy.
+        max_gradient_norm: longer gradients are shortened to it.
+    """
+
+    on_policy: ClassVar[bool] = True
+
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    learning_rate: float = 3e-4
+    clip: float = 0.2
+    epochs: int = 10
+    minibatches: int = 32
+    rollout_steps: int = 2048
+    value_coefficient: float = 0.5
+    entropy_coefficient: float = 0.0
+    max_gradient_norm: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "minibatches", "rollout_steps"):
+            positive_int(getattr(self, name), name)
+        if self.rollout_steps < self.minibatches:
+            raise ValueError(
+                f"A rollout of {self.rollout_steps} steps cannot be split into {self.minibatches} "
+                "minibatches; lower minibatches or raise rollout_steps."
+            )
+
+    def init(
+        self,
+        seed: int,
+        shape: ProblemShape,
+        critic: CriticConfig,
+        credit: RolloutCredit,
+        hidden: tuple[int, ...],
+    ) -> PPOState:
+        """Make a fresh state; the critic is not used, a rollout has its own value function."""
+        rng = np.random.default_rng(seed)
+        policy = UnsquashedPolicy(rng, shape.observation_size, hidden, shape.action_size)
+        value = TanhMLP(rng, shape.observation_size, hidden, 1)
+        return PPOState(
+            actor=NormalizedPolicy(policy, Moments((shape.observation_size,))),
+            value=value,
+            optimizer=self.optimizer.init(Networks(policy, value)),
+            returns=Moments(),
+            credit=credit.init(rng, shape),
+            key=jax.random.key(rng.integers(2**32, dtype=np.uint32)),
+        )
+
+    @property
+    def optimizer(self) -> ClippedAdam:
+        """The optimiser of policy and value."""
+        return ClippedAdam(self.learning_rate, self.max_gradient_norm)
+
+    def act(self, actor: NormalizedPolicy, observation: jax.Array, noise: jax.Array) -> jax.Array:
+        """Explore: a sample of the policy, given standard normal noise (B, A)."""
+        return actor.sample(observation, noise)
+
+    def update(
+        self, state: PPOState, rollout: Rollout, credit: RolloutCredit
+    ) -> tuple[PPOState, Metrics]:
+        """All epochs of gradient steps on one rollout."""
+        key, credit_key, order_key = jax.random.split(state.key, 3)
+        learned, reward, credit_metrics = credit.redistribute(state.credit, rollout, credit_key)
+        reward, returns = self.scaled(reward, rollout, state.returns)
+        networks = Networks(state.actor.policy, state.value)
+        advantage, value = self.advantages(reward, rollout, state.actor.normalizer, state.value)
+        samples = Samples(
+            **acted(rollout, state.actor),
+            advantage=flat(standardize(advantage, rollout.mask)),
+            target=flat(advantage + value),
+        )
+        orders = minibatch_orders(order_key, samples.weight, self.epochs, self.minibatches)
+
+        def step(carry: tuple[Networks, Any], order: jax.Array) -> tuple[Any, Metrics]:
+            networks, optimizer = carry
+            gradients, metrics = jax.grad(self.loss, has_aux=True)(networks, pick(samples, order))
+            return self.optimizer.step(gradients, optimizer, networks), metrics
+
+        (networks, optimizer), metrics = jax.lax.scan(step, (networks, state.optimizer), orders)
+        state = PPOState(
+            actor=renewed(state.actor, networks.policy, rollout),
+            value=networks.value,
+            optimizer=optimizer,
+            returns=returns,
+            credit=learned,
+            key=key,
+        )
+        return state, credit_metrics | means(metrics) | {
+            "value_mean": weighted_mean(value, rollout.mask) * returns.scale
+        }
+
+    def scaled(
+        self, reward: jax.Array, rollout: Rollout, returns: Moments
+    ) -> tuple[jax.Array, Moments]:
+        """Divide rewards by the running standard deviation of their discounted sums."""
+        so_far = discounted_so_far(reward, rollout, self.gamma)
+        returns = returns.update(so_far, rollout.mask)
+        return reward / returns.scale, returns
+
+    def advantages(
+        self, reward: jax.Array, rollout: Rollout, normalizer: Moments, value: TanhMLP
+    ) -> tuple[jax.Array, jax.Array]:
+        """The advantages of a rollout's steps and the values of their states, (T, L) each."""
+        now, following = (
+            value(normalizer.normalize(observation))[..., 0]
+            for observation in (rollout.observation, rollout.next_observation)
+        )
+        how = (self.gamma, self.gae_lambda)
+        return generalized_advantages(reward, now, following, rollout, how), now
+
+    def loss(self, networks: Networks, samples: Samples) -> tuple[jax.Array, Metrics]:
+        """The clipped loss, with the value's loss and the entropy."""
+        log_prob = networks.policy.log_prob(samples.observation, samples.action)
+        log_ratio = log_prob - samples.log_prob
+        actor_loss = clipped_loss(log_ratio, samples.advantage, samples.weight, self.clip)
+        value = networks.value(samples.observation)[:, 0]
+        value_loss = weighted_mean((value - samples.target) ** 2, samples.weight)
+        entropy = networks.policy.entropy()
+        loss = actor_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
+        ratio = jnp.exp(log_ratio)
+        outside = (jnp.abs(ratio - 1) > self.clip).astype(ratio.dtype)
+        return loss, {
+            "actor_loss": actor_loss,
+            "value_loss": value_loss,
+            "entropy": entropy,
+            "kl": weighted_mean(ratio - 1 - log_ratio, samples.weight),
+            "clip_fraction": weighted_mean(outside, samples.weight),
+        }
+
+
+def acted(rollout: Rollout, actor: NormalizedPolicy) -> dict[str, jax.Array]:
+    """What was seen and done in a rollout, and how likely that was, as rows of `Samples`.
+
+    The actor must be the one that acted, its normaliser included: then the log densities are those
+    of the behaviour, without having been stored.
+    """
+    observation = actor.normalizer.normalize(flat(rollout.observation))
+    action = flat(rollout.action)
+    return {
+        "observation": observation,
+        "action": action,
+        "log_prob": actor.policy.log_prob(observation, action),
+        "weight": flat(rollout.mask),
+    }
+
+
+def renewed(
+    actor: NormalizedPolicy, policy: UnsquashedPolicy, rollout: Rollout
+) -> NormalizedPolicy:
+    """The actor for the next rollout: only now does its normaliser take this one's states in."""
+    normalizer = actor.normalizer.update(rollout.observation, rollout.mask)
+    return NormalizedPolicy(policy, normalizer)
+
+
+def means(metrics: Metrics) -> Metrics:
+    """The mean of each metric over the gradient steps of an update."""
+    return {name: jnp.mean(values) for name, values in metrics.items()}

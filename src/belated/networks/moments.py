@@ -1,0 +1,56 @@
+"""The mean and variance of everything seen so far."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class Moments(eqx.Module):
+    """Running mean and variance over rows of numbers.
+
+    Before the first row the mean is 0 and the variance 1, so that nothing is scaled.
+    """
+
+    mean: jax.Array
+    variance: jax.Array
+    count: jax.Array
+
+    def __init__(self, shape: tuple[int, ...] = ()) -> None:
+        self.mean = jnp.zeros(shape, jnp.float32)
+        self.variance = jnp.ones(shape, jnp.float32)
+        self.count = jnp.zeros((), jnp.float32)
+
+    def update(self, rows: jax.Array, mask: jax.Array) -> Moments:
+        """Take rows (..., *shape) in where the mask (...) is 1 (Chan et al., 1979)."""
+        axes = tuple(range(mask.ndim))
+        weight = mask.reshape(mask.shape + (1,) * self.mean.ndim)
+        count = jnp.sum(mask)
+        mean = jnp.sum(rows * weight, axes) / jnp.maximum(count, 1)
+        squares = jnp.sum((rows - mean) ** 2 * weight, axes)
+        total = self.count + count
+        share = count / jnp.maximum(total, 1)
+        change = mean - self.mean
+        old_squares = self.variance * self.count
+        both = old_squares + squares + change**2 * self.count * share
+        moments: Moments = eqx.tree_at(
+            lambda m: (m.mean, m.variance, m.count),
+            self,
+            (
+                self.mean + change * share,
+                jnp.where(total > 0, both / jnp.maximum(total, 1), self.variance),
+                total,
+            ),
+        )
+        return moments
+
+    def normalize(self, rows: jax.Array) -> jax.Array:
+        """Shift and scale rows to mean 0 and variance 1, bounded by ±10."""
+        return jnp.clip((rows - self.mean) / jnp.sqrt(self.variance + 1e-8), -10, 10)
+
+    @property
+    def scale(self) -> jax.Array:
+        """The standard deviation; a tenth of the mean's size if it is below that."""
+        smallest = jnp.maximum(0.1 * jnp.abs(self.mean), 1e-6)
+        return jnp.maximum(jnp.sqrt(self.variance), smallest)
