@@ -22,6 +22,8 @@ COLUMNS = (
     "actor_loss",
     "entropy",
     "temperature",
+    "reward_loss",
+    "reward_sum_error",
     "value_loss",
     "kl",
     "clip_fraction",
