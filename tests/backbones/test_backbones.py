@@ -250,3 +250,35 @@ def test_td3s_noise_is_clipped() -> None:
     a = noisy.update(state, batch, Revealed())[1]["target_mean"]
     b = still.update(state, batch, Revealed())[1]["target_mean"]
     assert 0 < abs(float(a - b)) < 0.01
+
+
+def test_large_errors_count_linearly_in_the_smooth_loss() -> None:
+    batch, shape = random_batch(5, 0, size=32)
+    critics = SAC().init(2, shape, Markov(), Revealed(), HIDDEN).critics
+    target = jnp.linspace(-5, 5, 32)
+    _, (_, metrics) = critic_loss(critics, batch, target, smooth_l1=True)
+    values = [numpy_q(c, batch.observation, batch.action) for c in map(float64, critics)]
+    errors = np.abs(np.array(values) - np.asarray(target))
+    expected = np.where(errors < 1, errors**2 / 2, errors - 0.5).mean(axis=1).sum()
+    assert metrics["td_loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_clipped_gradients_and_the_temperatures_own_rate() -> None:
+    batch, shape = random_batch(5, 0, size=32)
+    batch = batch._replace(reward=100 * batch.reward)
+
+    def update(**how: Any) -> tuple[SACState, SACState]:
+        sac = SAC(**how)
+        state = sac.init(2, shape, Markov(), Revealed(), HIDDEN)
+        return state, sac.update(state, batch, Revealed())[0]
+
+    def first_moment(optimizer: Any) -> float:  # a tenth of the gradient, after one step
+        moments = [leaf for leaf in jax.tree.leaves(optimizer) if leaf.ndim == 1]
+        return float(jnp.linalg.norm(moments[0]))
+
+    _, free = update()
+    _, clipped = update(max_gradient_norm=1.0)
+    assert first_moment(free.critic_optimizer) > 1
+    assert first_moment(clipped.critic_optimizer) == pytest.approx(0.1, rel=1e-4)
+    before, after = update(temperature_learning_rate=0.01)
+    assert abs(float(after.log_alpha - before.log_alpha)) == pytest.approx(0.01, rel=1e-3)
