@@ -15,7 +15,7 @@ from batches import random_batch
 from belated.backbones import SAC, TD3
 from belated.backbones.sac import SACState, _actor_loss
 from belated.backbones.temporal_difference import bootstrapped, critic_loss, lowest_next_value
-from belated.credit import Dense, Revealed
+from belated.credit import IRCR, Dense, Revealed
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.networks import GaussianPolicy
 from belated.replay import IntervalBatch
@@ -282,3 +282,14 @@ def test_clipped_gradients_and_the_temperatures_own_rate() -> None:
     assert first_moment(clipped.critic_optimizer) == pytest.approx(0.1, rel=1e-4)
     before, after = update(temperature_learning_rate=0.01)
     assert abs(float(after.log_alpha - before.log_alpha)) == pytest.approx(0.01, rel=1e-3)
+
+
+@pytest.mark.parametrize("backbone", [SAC(gamma=0.0), TD3(gamma=0.0)], ids=str)
+def test_the_target_sees_the_reward_of_what_the_rule_has_just_learned(backbone: Any) -> None:
+    batch, shape = random_batch(5, 0, size=32)
+    state = backbone.init(2, shape, Markov(), IRCR(), HIDDEN)
+    after, metrics = backbone.update(state, batch, IRCR())
+    assert not IRCR().reward(state.credit, batch).any()
+    fresh = IRCR().reward(after.credit, batch)
+    assert fresh.any()
+    assert metrics["target_mean"] == pytest.approx(float(fresh.mean()), rel=1e-5)

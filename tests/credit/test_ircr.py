@@ -73,7 +73,7 @@ def test_an_evicted_extreme_no_longer_counts() -> None:
 def test_where_all_are_equal_or_nothing_was_revealed_there_is_no_guidance() -> None:
     assert not guidance(IRCR(), in_order(replay_of((2, 7.0), (2, 7.0)))).any()
     assert not guidance(IRCR(), in_order(replay_of((2, None), (2, None)))).any()
-    batch = in_order(replay_of((2, 1.0), (2, None), (1, 0.0)))
+    batch = in_order(replay_of((2, 1.0), (2, None), (1, -1.0)))
     np.testing.assert_allclose(guidance(IRCR(), batch), [1, 1, 0, 0, 0])
 
 
