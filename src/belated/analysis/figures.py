@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def learning_curves(
     """
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    for colour, (name, runs) in zip(COLOURS, curves.items(), strict=False):
+    for colour, (name, runs) in zip(itertools.cycle(COLOURS), curves.items(), strict=False):
         lines = [[row[column] for row in run] for run in runs]
         steps = [row["step"] for row in min(runs, key=len)]
         mean = np.mean([line[: len(steps)] for line in lines], axis=0)
