@@ -42,8 +42,9 @@ results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the READ
 results-on-policy: $(INSTALLED)  ## PPO, RUDDER and LIRPG on HalfCheetah (a quarter of an hour)
 	results/halfcheetah-sum-n20-on-policy/run.sh
 
-results-point-reach: $(INSTALLED)  ## Point Reach with two seeds (five minutes)
+results-point-reach: $(INSTALLED)  ## Point Reach, two seeds, two learning rates (a quarter of an hour)
 	results/point-reach/run.sh
+	results/point-reach-80k/run.sh
 
 bench-wrappers: $(INSTALLED)  ## what the wrappers cost per environment step
 	$(BIN)/python benchmarks/wrapper_overhead.py
