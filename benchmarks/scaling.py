@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json as json_module
 import os
-import resource
+import re
 import statistics
 import subprocess
 import sys
@@ -116,8 +116,13 @@ def run_alone(method: str, core: int, seconds: float) -> None:
     while time.perf_counter() - start < seconds:
         agent.learn(20)
     speed = (agent.steps - before) / (time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json_module.dumps({"steps_per_second": speed, "peak_megabytes": peak}))
+    print(json_module.dumps({"steps_per_second": speed, "peak_megabytes": peak_megabytes()}))
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process ever had; `resource` would count its parent's in."""
+    (line,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(line) / 1024
 
 
 def side_by_side(method: str, cores: list[int], seconds: float) -> list[dict[str, float]]:
@@ -127,7 +132,6 @@ def side_by_side(method: str, cores: list[int], seconds: float) -> list[dict[str
         subprocess.Popen(
             [*command, str(core)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, CORES),
         )
         for core in cores
     ]  # fmt: skip
@@ -145,6 +149,7 @@ def main(
     rounds: int = 15,
     seconds: float = 10.0,
     json: Path | None = None,
+    updates: bool = True,
     alone: str | None = None,
     core: int = 0,
 ) -> None:
@@ -153,14 +158,28 @@ def main(
     Args:
         rounds: How many updates of each kind to time.
         seconds: How long the runs side by side learn.
-        json: Also write the figures to this file.
+        json: Also write the figures to this file; those not measured this time stay in it.
+        updates: Measure single updates, not only the runs side by side.
         alone: Only learn with this method, on one core (used for the runs side by side).
         core: Which core that is.
     """
     if alone is not None:
         return run_alone(alone, core, seconds)
+    report: dict[str, Any] = {}
+    if json is not None and json.exists():
+        report = json_module.loads(json.read_text())
+    if updates:
+        report |= measure_updates(rounds)
+    report["runs"] = measure_runs(seconds)
+    if json is not None:
+        json.write_text(json_module.dumps(report, indent=2) + "\n")
+    return None
+
+
+def measure_updates(rounds: int) -> dict[str, Any]:
+    """How the time of an update grows with interval length, batch, K and replay."""
     hc = ["hc-singleton", "hc-pairwise-1", "hc-rnn"]
-    report: dict[str, Any] = {
+    return {
         "interval_length": table_of(
             "interval length", LENGTHS, hc, lambda m, n: update_of(find_method(m), n), rounds
         ),
@@ -177,8 +196,12 @@ def main(
             lambda m, rows: update_of(find_method(m), rows=rows), 10 * rounds,
         ),
     }  # fmt: skip
+
+
+def measure_runs(seconds: float) -> dict[str, Any]:
+    """Steps per second of one and of two runs at the same time, and their memory."""
     table = Table("runs side by side", "steps/s of all", "ratio to one", "peak MB of each")
-    report["runs"] = {}
+    report: dict[str, Any] = {}
     for name in ("sac", "hc-singleton", "hc-rnn"):
         one = side_by_side(name, CORES[:1], seconds)
         for count in range(1, len(CORES[:2]) + 1):
@@ -187,13 +210,11 @@ def main(
             ratio = total / one[0]["steps_per_second"]
             memory = max(run["peak_megabytes"] for run in runs)
             table.add_row(f"{count} × {name}", f"{total:.0f}", f"{ratio:.2f}", f"{memory:.0f}")
-            report["runs"][f"{count} {name}"] = {
+            report[f"{count} {name}"] = {
                 "steps_per_second": total, "ratio_to_one": ratio, "peak_megabytes": memory,
             }  # fmt: skip
     Console(width=100).print(table)
-    if json is not None:
-        json.write_text(json_module.dumps(report, indent=2) + "\n")
-    return None
+    return report
 
 
 if __name__ == "__main__":

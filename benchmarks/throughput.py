@@ -19,6 +19,7 @@ os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # before any library co
 
 import gymnasium as gym
 import jax
+import jax.extend
 import numpy as np
 import tyro
 from rich.console import Console
@@ -116,7 +117,7 @@ def _operations(program: Any) -> float:
             (contracted, _), _ = equation.params["dimension_numbers"]
             left, (result,) = equation.invars[0].aval.shape, equation.outvars
             total += 2 * np.prod(result.aval.shape) * np.prod([left[axis] for axis in contracted])
-        inner = sum(map(_operations, jax.core.jaxprs_in_params(equation.params)))
+        inner = sum(map(_operations, jax.extend.core.jaxprs_in_params(equation.params)))
         total += inner * equation.params.get("length", 1)
     return total
 
