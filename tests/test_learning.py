@@ -1,4 +1,9 @@
-"""Does it learn? Fixed seeds and generous margins."""
+"""Does it learn? Fixed seeds and generous margins.
+
+Rounding differs between processors, so a fixed seed is another seed on another machine: the margins
+come from the spread over seeds. Most end near −200, the worst of five to fifteen at −550, because
+they swing up from one side only; a policy that knows nothing is at −1,200.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +25,21 @@ def final_return(method: str, interval: int, steps: int, **changes: Any) -> floa
 
 
 def test_sac_swings_up_the_pendulum_when_every_step_has_its_reward() -> None:
-    assert final_return("sac", interval=1, steps=6_000, learning_rate=1e-3) > -300
+    assert final_return("sac", interval=1, steps=6_000, learning_rate=1e-3) > -800
 
 
 def test_hc_learns_from_late_rewards_where_sac_does_not() -> None:
     hc = final_return("hc-singleton", interval=20, steps=8_000)
     sac = final_return("sac", interval=20, steps=8_000)
-    assert hc > -400
-    assert hc > sac + 400
+    assert hc > -800
+    assert hc > sac + 200
 
 
 def test_ppo_swings_up_the_pendulum_when_every_step_has_its_reward() -> None:
     how: dict[str, Any] = {"gamma": 0.9, "learning_rate": 1e-3, "learning_starts": 0}
-    assert final_return("ppo-oracle", interval=1, steps=45_000, **how) > -400
+    assert final_return("ppo-oracle", interval=1, steps=45_000, **how) > -800
 
 
 def test_rudder_learns_from_late_rewards() -> None:
     how: dict[str, Any] = {"gamma": 0.9, "learning_rate": 1e-3, "learning_starts": 0}
-    assert final_return("rudder", interval=20, steps=50_000, **how) > -400
+    assert final_return("rudder", interval=20, steps=50_000, **how) > -800
