@@ -75,9 +75,12 @@ class Plain(eqx.Module):
     fast: Any
     shape: ProblemShape = eqx.field(static=True)
 
-    def encode(self, batch: IntervalBatch) -> list[tuple[Any, Any, Any]]:
-        """What is known of each step's history, of the next one's, and of the whole window."""
-        return [tuple(map(self._digest, steps)) for steps in self._histories(batch)]
+    def encode(self, batch: IntervalBatch) -> list[tuple[Any, Any]]:
+        """What is known of each step's history and of the whole window."""
+        return [
+            (self._digest(before), self._digest(whole))
+            for before, _, whole in self._histories(batch)
+        ]
 
     def _histories(self, batch: IntervalBatch) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
         c = self.shape.overlap
@@ -112,15 +115,16 @@ class Plain(eqx.Module):
         return jnp.stack(rows)
 
     def value(self, encoding: Any, observation: Any, action: Any) -> jax.Array:
-        return self._value([before for before, _, _ in encoding], observation, action)
+        return self._value([before for before, _ in encoding], observation, action)
 
-    def next_value(self, encoding: Any, observation: Any, action: Any) -> jax.Array:
-        return self._value([after for _, after, _ in encoding], observation, action)
+    def next_value(self, batch: IntervalBatch, action: Any) -> jax.Array:
+        histories = [self._digest(after) for _, after, _ in self._histories(batch)]
+        return self._value(histories, batch.next_observation, action)
 
     def auxiliary_loss(self, encoding: Any, batch: IntervalBatch) -> jax.Array:
         weight = getattr(self.fast, "regularizer", 0.0)
         rows = zip(encoding, batch.interval_reward, batch.revealed, strict=True)
-        errors = [(e[2] - reward) ** 2 for e, reward, revealed in rows if weight and revealed]
+        errors = [(e[1] - reward) ** 2 for e, reward, revealed in rows if weight and revealed]
         return weight * jnp.mean(jnp.stack(errors)) if errors else jnp.zeros(())
 
 

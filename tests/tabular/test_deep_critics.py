@@ -95,9 +95,8 @@ def evaluate_uniform_policy(
     optimizer = optax.adam(optax.cosine_decay_schedule(3e-3, updates))
     bins = jnp.array([problem.number_of_actions(s) for s in range(len(problem.start))])
 
-    @jax.jit
-    def update(state: Any, batch: IntervalBatch, noise: Any) -> Any:
-        critics, targets, moments = state
+    def update(state: Any, given: tuple[IntervalBatch, Any]) -> Any:
+        (critics, targets, moments), (batch, noise) = state, given
         counts = bins[jnp.argmax(batch.next_observation[:, :-1], axis=1)]
         action = centre_of(counts, jnp.floor(noise * counts))[:, None]
         following = lowest_next_value(targets, batch, action)
@@ -105,13 +104,19 @@ def evaluate_uniform_policy(
         gradients, _ = jax.grad(critic_loss, has_aux=True)(critics, batch, target)
         changes, moments = optimizer.update(gradients, moments)
         critics = optax.apply_updates(critics, changes)
-        return critics, move_towards(targets, critics, 0.02), moments
+        return (critics, move_towards(targets, critics, 0.02), moments), None
+
+    @jax.jit
+    def updates_in_a_row(state: Any, given: tuple[IntervalBatch, Any]) -> Any:
+        return jax.lax.scan(update, state, given)[0]
 
     state = (critics, critics, optimizer.init(critics))
     rng = np.random.default_rng(2)
-    for _ in range(updates):
-        batch = replay.sample(rng, 256)
-        state = update(state, batch, rng.random(256, np.float32))
+    at_once = 50
+    for _ in range(updates // at_once):
+        batches = [replay.sample(rng, 256) for _ in range(at_once)]
+        stacked = IntervalBatch(*(np.stack(column) for column in zip(*batches, strict=True)))
+        state = updates_in_a_row(state, (stacked, rng.random((at_once, 256), np.float32)))
     return state[0][0]
 
 

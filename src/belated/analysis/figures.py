@@ -88,9 +88,7 @@ def point_reach_heatmap(agent: Agent, path: Path, *, title: str = "") -> Path:
     actions = agent.learner.act(observations, noise)
     steps = np.concatenate([observations, actions], axis=1)[None]
     mask = np.ones((1, len(actions)), np.float32)
-    values = np.mean(
-        [c.history.prefix_values(steps, mask)[1] for c in agent.learner.state.critics], axis=0
-    )
+    values = np.mean([c.history.value(steps, mask) for c in agent.learner.state.critics], axis=0)
     walked = np.array([step.observation[:2] for step in agent.play().steps])
     walked = (walked + 1) * SIZE / 2
 

@@ -51,9 +51,7 @@ def critic_loss(
 
 def lowest_next_value(targets: Critics, batch: IntervalBatch, action: jax.Array) -> jax.Array:
     """The smallest of the target critics' values of the step that follows: (B,)."""
-    observation = batch.next_observation
-    values = [t.next_value(t.encode(batch), observation, action) for t in targets]
-    return jnp.min(jnp.stack(values), axis=0)
+    return jnp.min(jnp.stack([target.next_value(batch, action) for target in targets]), axis=0)
 
 
 def bootstrapped(

@@ -28,16 +28,17 @@ class Critic(Protocol):
     """One Q-function. An encoding is what it needs to know of the history; its type is its own."""
 
     def encode(self, batch: IntervalBatch) -> Any:
-        """Digest the histories of a batch of steps, and those of the steps that follow them."""
+        """Digest the histories of a batch of steps."""
 
     def value(self, encoding: Any, observation: jax.Array, action: jax.Array) -> jax.Array:
         """Q(τ_{t_i−c:t} ∘ (s_t, a)) for any action a: shape (B,)."""
 
-    def next_value(self, encoding: Any, observation: jax.Array, action: jax.Array) -> jax.Array:
+    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
         """Q of the step that follows, under any action: shape (B,).
 
         Inside an interval its history is τ_{t_i−c:t+1}; after an interval's last step it is
-        τ_{t_{i+1}−c:t_{i+1}}, which is empty for c = 0.
+        τ_{t_{i+1}−c:t_{i+1}}, which is empty for c = 0. Only target critics are asked for it, so
+        it need not have a gradient.
         """
 
     def auxiliary_loss(self, encoding: Any, batch: IntervalBatch) -> jax.Array:

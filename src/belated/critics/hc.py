@@ -19,8 +19,7 @@ from belated.critics.base import ProblemShape
 from belated.critics.windows import (
     as_columns,
     in_columns,
-    is_interval_end,
-    next_overlap,
+    next_history,
     put_in_order,
 )
 from belated.networks import GRU, MLP, Linear
@@ -40,6 +39,9 @@ class History(Protocol):
         Returns:
             (W + 1, B): entry m is H of the first m places; entry 0 is 0.
         """
+
+    def value(self, window: jax.Array, mask: jax.Array) -> jax.Array:
+        """H of each whole window: (B,), without a gradient."""
 
 
 class HistoryConfig(Protocol):
@@ -88,6 +90,21 @@ class PairwiseHistory(eqx.Module):
             completed = completed.at[k:].add(values * mask[k:] * mask[: width - k])
         return _sums_of_prefixes(completed)
 
+    def value(self, window: jax.Array, mask: jax.Array) -> jax.Array:
+        """H of each whole window, with no work for padding."""
+        width, batch, features = window.shape
+        steps, real = jnp.asarray(window).reshape(-1, features), jnp.asarray(mask).ravel() > 0
+
+        def completed(places: jax.Array) -> jax.Array:  # pairs that end with these steps
+            total = jnp.zeros(len(places))
+            for k, term in enumerate(self.terms[:width]):
+                first, second = places - k * batch, steps[places]
+                pairs = second if k == 0 else jnp.concatenate([steps[first], second], axis=1)
+                total += jnp.where((first >= 0) & real[first], term(pairs)[:, 0], 0.0)
+            return total
+
+        return _values_where(real, completed).reshape(width, batch).sum(axis=0)
+
 
 def _pairs(window: jax.Array, apart: int) -> jax.Array:
     """Put steps side by side with those a number of steps later, as columns.
@@ -104,6 +121,35 @@ def _pairs(window: jax.Array, apart: int) -> jax.Array:
         return columns
     lag = apart * window.shape[1]
     return put_in_order(jnp.concatenate([columns[:, :-lag], columns[:, lag:]]))
+
+
+_TILE = 256
+
+
+def _values_where(wanted: jax.Array, values_of: Callable[[jax.Array], jax.Array]) -> jax.Array:
+    """Compute values where they are wanted and put 0 elsewhere.
+
+    The wanted places are moved together and gone through a tile at a time, up to the last one: in
+    the mean a step stands in the middle of its interval, so half of a window is no history of it.
+
+    Args:
+        wanted: (N,), whether a place's value is wanted.
+        values_of: the values of some places (M,).
+
+    Returns:
+        (N,).
+    """
+    number, size = len(wanted), min(_TILE, len(wanted))
+    count = jnp.sum(wanted)
+    places = jnp.nonzero(wanted, size=number, fill_value=0)[0]
+
+    def compute(tile: jax.Array, values: jax.Array) -> jax.Array:
+        start = jnp.minimum(tile * size, number - size)
+        some = values_of(jax.lax.dynamic_slice(places, (start,), (size,)))
+        return jax.lax.dynamic_update_slice(values, some, (start,))
+
+    values = jax.lax.fori_loop(0, -(-count // size), compute, jnp.zeros(number))
+    return jnp.zeros(number).at[places].add(jnp.where(jnp.arange(number) < count, values, 0.0))
 
 
 def _sums_of_prefixes(values: jax.Array) -> jax.Array:
@@ -146,6 +192,10 @@ class RecurrentHistory(eqx.Module):
         seen = jnp.pad(jnp.cumsum(mask, axis=0), ((1, 0), (0, 0))) > 0
         return jnp.where(seen, values, 0.0)
 
+    def value(self, window: jax.Array, mask: jax.Array) -> jax.Array:
+        """H of each whole window: padding leaves the hidden state as it is."""
+        return self.prefix_values(window, mask)[-1]
+
 
 @dataclass(frozen=True)
 class HC:
@@ -177,7 +227,6 @@ class Histories(NamedTuple):
     """H of what a critic needs to know, each of shape (B,)."""
 
     before: jax.Array  # τ_{t_i−c:t}
-    after: jax.Array  # the history of the step that follows
     whole: jax.Array  # τ_{t_i−c:t_i+n_i}
 
 
@@ -190,16 +239,9 @@ class HCCritic(eqx.Module):
     shape: ProblemShape = eqx.field(static=True)
 
     def encode(self, batch: IntervalBatch) -> Histories:
-        """One pass over the windows; with an overlap, a second one over the next one's overlap."""
+        """One pass over the windows."""
         prefix = self._prefixes(batch)
-        fresh = jnp.zeros(len(batch.position))
-        if self.shape.overlap > 0:
-            fresh = self.history.prefix_values(*next_overlap(batch, self.shape))[-1]
-        return Histories(
-            before=prefix(batch.position),
-            after=jnp.where(is_interval_end(batch), fresh, prefix(batch.position + 1)),
-            whole=prefix(batch.length),
-        )
+        return Histories(before=prefix(batch.position), whole=prefix(batch.length))
 
     def _prefixes(self, batch: IntervalBatch) -> Callable[[jax.Array], jax.Array]:
         """Return the function (B,) → (B,) from numbers of steps since t_i to H up to there."""
@@ -219,11 +261,10 @@ class HCCritic(eqx.Module):
         """H(τ_{t_i−c:t}) + C(s_t, a)."""
         return encoding.before + self._current(observation, action)
 
-    def next_value(
-        self, encoding: Histories, observation: jax.Array, action: jax.Array
-    ) -> jax.Array:
+    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
         """H of the next step's history + C(s_{t+1}, a)."""
-        return encoding.after + self._current(observation, action)
+        history = self.history.value(*next_history(batch, self.shape))
+        return history + self._current(batch.next_observation, action)
 
     def auxiliary_loss(self, encoding: Histories, batch: IntervalBatch) -> jax.Array:
         """λ·(H(τ_i) − r(τ_i))², the mean over the steps whose interval was revealed (Eq. 9)."""

@@ -40,7 +40,9 @@ class MarkovCritic(eqx.Module):
         """Q(s, a)."""
         return self.network(jnp.concatenate([observation, action], axis=-1))[:, 0]
 
-    next_value = value
+    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
+        """Q(s', a)."""
+        return self.value(None, batch.next_observation, action)
 
     def auxiliary_loss(self, encoding: None, batch: IntervalBatch) -> jax.Array:
         """None."""

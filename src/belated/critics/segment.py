@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from belated.critics.base import ProblemShape
-from belated.critics.windows import in_columns, is_interval_end, next_overlap
+from belated.critics.windows import in_columns, next_history
 from belated.networks import GRU, Linear
 from belated.replay import IntervalBatch
 
@@ -37,13 +37,6 @@ class Segment:
         )
 
 
-class HiddenStates(NamedTuple):
-    """The GRU's hidden states, each of shape (units, B)."""
-
-    before: jax.Array  # after τ_{t_i−c:t}
-    after: jax.Array  # after the history of the step that follows
-
-
 class SegmentCritic(eqx.Module):
     """Q(τ_{t_i−c:t+1}), read off a GRU after step t."""
 
@@ -52,40 +45,25 @@ class SegmentCritic(eqx.Module):
     head: Linear
     shape: ProblemShape = eqx.field(static=True)
 
-    def encode(self, batch: IntervalBatch) -> HiddenStates:
-        """One pass over the windows; with an overlap, a second one over the next one's overlap."""
+    def encode(self, batch: IntervalBatch) -> jax.Array:
+        """The GRU's hidden states after τ_{t_i−c:t}: (units, B)."""
         states = self._prefixes(batch.window, batch.window_mask)
         place = self.shape.overlap + batch.position
-        fresh = jnp.zeros_like(states[0])
-        if self.shape.overlap > 0:
-            fresh = self._prefixes(*next_overlap(batch, self.shape))[-1]
-        after = jnp.where(is_interval_end(batch), fresh, _at(states, place + 1))
-        return HiddenStates(before=_at(states, place), after=after)
+        return jnp.take_along_axis(states, place[None, None], axis=0)[0]
 
     def _prefixes(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         return self.gru.prefixes(jax.nn.relu(in_columns(self.embed, window)), mask)
 
-    def _step_value(
-        self, hidden: jax.Array, observation: jax.Array, action: jax.Array
-    ) -> jax.Array:
-        x = jax.nn.relu(self.embed.columns(jnp.concatenate([observation, action], axis=-1).T))
-        return self.head.columns(self.gru.step(hidden, x))[0]
-
-    def value(self, encoding: HiddenStates, observation: jax.Array, action: jax.Array) -> jax.Array:
+    def value(self, encoding: jax.Array, observation: jax.Array, action: jax.Array) -> jax.Array:
         """One more GRU step, with any action."""
-        return self._step_value(encoding.before, observation, action)
+        x = jax.nn.relu(self.embed.columns(jnp.concatenate([observation, action], axis=-1).T))
+        return self.head.columns(self.gru.step(encoding, x))[0]
 
-    def next_value(
-        self, encoding: HiddenStates, observation: jax.Array, action: jax.Array
-    ) -> jax.Array:
+    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
         """One more GRU step from the history of the step that follows."""
-        return self._step_value(encoding.after, observation, action)
+        hidden = self._prefixes(*next_history(batch, self.shape))[-1]
+        return self.value(hidden, batch.next_observation, action)
 
-    def auxiliary_loss(self, encoding: HiddenStates, batch: IntervalBatch) -> jax.Array:
+    def auxiliary_loss(self, encoding: jax.Array, batch: IntervalBatch) -> jax.Array:
         """None."""
         return jnp.zeros(())
-
-
-def _at(states: jax.Array, place: jax.Array) -> jax.Array:
-    """The hidden states (units, B) at a place (B,) of the prefixes (W + 1, units, B)."""
-    return jnp.take_along_axis(states, place[None, None], axis=0)[0]

@@ -16,7 +16,25 @@ def is_interval_end(batch: IntervalBatch) -> jax.Array:
     return at_end
 
 
-def next_overlap(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, jax.Array]:
+def next_history(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, jax.Array]:
+    """The history of the step that follows each step of a batch.
+
+    Returns:
+        The steps (W, B, D + A) and their mask (W, B).
+    """
+    places = jnp.arange(len(batch.window))[:, None]
+    mask = batch.window_mask * (places <= shape.overlap + batch.position)
+    ends = is_interval_end(batch)
+    if shape.overlap == 0:
+        return batch.window, mask * ~ends
+    fresh, fresh_mask = _next_overlap(batch, shape)
+    missing = len(batch.window) - shape.overlap
+    fresh = jnp.pad(fresh, ((0, missing), (0, 0), (0, 0)))
+    fresh_mask = jnp.pad(fresh_mask, ((0, missing), (0, 0)))
+    return jnp.where(ends[:, None], fresh, batch.window), jnp.where(ends, fresh_mask, mask)
+
+
+def _next_overlap(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, jax.Array]:
     """The last c steps of each window, as the overlap of the interval that follows.
 
     They are the same steps, but their phase counts from t_{i+1} instead of t_i.
