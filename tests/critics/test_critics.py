@@ -11,7 +11,8 @@ import pytest
 from batches import ACTION, OBSERVATION, fill, random_batch
 
 from belated.critics import HC, Markov, Pairwise, ProblemShape, Recurrent, Segment, Singleton
-from belated.critics.hc import HistoryConfig
+from belated.critics.hc import HistoryConfig, _values_where
+from belated.critics.windows import next_history as next_history_of
 from belated.envs.intervals import IntervalSpec
 from belated.replay import IntervalBatch, IntervalReplay
 
@@ -194,3 +195,21 @@ def test_pairwise_reaches_exactly_k_steps_back(reach: int) -> None:
     a, b = (np.diff(history.prefix_values(w, mask), axis=0) for w in (window, changed))
     moved = np.abs(a - b).max(axis=1) > 1e-6
     assert moved.tolist() == [place <= reach for place in range(8)]
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=str)
+def test_a_history_is_its_last_prefix(history: HistoryConfig) -> None:
+    """Also where there are more steps than one tile holds, and where there are none at all."""
+    batch, shape = random_batch(5, 2, size=130)
+    built = HC(history, 0.5).build(seeded(), shape, HIDDEN).history
+    for mask in (batch.window_mask, next_history_of(batch, shape)[1], 0 * batch.window_mask):
+        last = built.prefix_values(batch.window, mask)[-1]
+        np.testing.assert_allclose(built.value(batch.window, mask), last, atol=1e-5)
+
+
+@pytest.mark.parametrize("number", [256, 700])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_values_are_computed_where_they_are_wanted(number: int, share: float) -> None:
+    wanted = np.random.default_rng(number).random(number) < share
+    values = _values_where(jnp.asarray(wanted), lambda places: 1.0 + places)
+    np.testing.assert_array_equal(values, np.where(wanted, 1.0 + np.arange(number), 0.0))

@@ -84,9 +84,10 @@ class PairwiseHistory(eqx.Module):
     def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of every prefix: the sum of the pairs that are complete within it."""
         width, batch, _ = window.shape
+        columns = as_columns(window)
         completed = jnp.zeros((width, batch))  # pairs that end with each step
         for k, term in enumerate(self.terms[:width]):
-            values = term.columns(_pairs(window, k)).reshape(width - k, batch)
+            values = term.columns(_pairs(columns, k * batch)).reshape(width - k, batch)
             completed = completed.at[k:].add(values * mask[k:] * mask[: width - k])
         return _sums_of_prefixes(completed)
 
@@ -106,20 +107,13 @@ class PairwiseHistory(eqx.Module):
         return _values_where(real, completed).reshape(width, batch).sum(axis=0)
 
 
-def _pairs(window: jax.Array, apart: int) -> jax.Array:
-    """Put steps side by side with those a number of steps later, as columns.
+def _pairs(columns: jax.Array, lag: int) -> jax.Array:
+    """Put columns (F, N) on top of those a number of places later: (2F, N − lag).
 
-    Args:
-        window: (W, B, F).
-        apart: k, less than W.
-
-    Returns:
-        (2F, (W − k)·B), or (F, W·B) for k = 0: a step is no pair with itself.
+    A step is no pair with itself: for lag = 0 they stay as they are.
     """
-    columns = as_columns(window)
-    if apart == 0:
+    if lag == 0:
         return columns
-    lag = apart * window.shape[1]
     return put_in_order(jnp.concatenate([columns[:, :-lag], columns[:, lag:]]))
 
 
@@ -144,9 +138,9 @@ def _values_where(wanted: jax.Array, values_of: Callable[[jax.Array], jax.Array]
     places = jnp.nonzero(wanted, size=number, fill_value=0)[0]
 
     def compute(tile: jax.Array, values: jax.Array) -> jax.Array:
-        start = jnp.minimum(tile * size, number - size)
-        some = values_of(jax.lax.dynamic_slice(places, (start,), (size,)))
-        return jax.lax.dynamic_update_slice(values, some, (start,))
+        start = (tile * size,)  # both slices move a tile that sticks out back to the end
+        some = values_of(jax.lax.dynamic_slice(places, start, (size,)))
+        return jax.lax.dynamic_update_slice(values, some, start)
 
     values = jax.lax.fori_loop(0, -(-count // size), compute, jnp.zeros(number))
     return jnp.zeros(number).at[places].add(jnp.where(jnp.arange(number) < count, values, 0.0))
