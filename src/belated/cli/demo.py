@@ -48,6 +48,7 @@ def demo(steps: int = 40_000, seed: int = 1, out: Path = Path("demo")) -> int:
         title="Point Reach, reward every 20 steps",
     )
     console.print(f"Pictures: {picture}, {heatmap}")
+    console.print("One run each: with either method it is luck whether the target is found at all.")
     return 0
 
 
