@@ -67,8 +67,12 @@ class Spoiled(gym.Wrapper[Any, Any, Any, Any]):
         return *result, info | {"dense_reward": info["dense_reward"] + 1}
 
 
-@pytest.mark.parametrize("overlap", [0, 2])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "overlap"),
+    [(name, 0) for name in NAMES]
+    # The overlap is the critic's and the credit rule's business, not the backbone's.
+    + [(name, 2) for name in NAMES if name.startswith(("q-", "hc-", "rrd", "rudder", "sac"))],
+)
 def test_contract(name: str, overlap: int, tmp_path: Path) -> None:
     """What every method promises.
 
