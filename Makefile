@@ -42,7 +42,7 @@ results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the READ
 results-on-policy: $(INSTALLED)  ## PPO, RUDDER and LIRPG on HalfCheetah (a quarter of an hour)
 	results/halfcheetah-sum-n20-on-policy/run.sh
 
-results-point-reach: $(INSTALLED)  ## Point Reach, two seeds, two learning rates (a quarter of an hour)
+results-point-reach: $(INSTALLED)  ## Point Reach, many seeds, two learning rates (about 40 minutes)
 	results/point-reach/run.sh
 	results/point-reach-80k/run.sh
 
