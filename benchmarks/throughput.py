@@ -141,6 +141,33 @@ def sgemm_gflops(size: int = 1024) -> float:
     return 2 * size**3 / min(times) / 1e9
 
 
+class Competitor:
+    """A process that learns when it is told to."""
+
+    def __init__(self, name: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._end, other = context.Pipe()
+        self._process = context.Process(target=compete, args=(name, other), daemon=True)
+        self._process.start()
+        other.close()  # so that the end of the process ends the waiting for it
+        try:
+            self._end.recv()
+        except EOFError:
+            raise SystemExit(f"{name} could not start: is the bench extra installed?") from None
+
+    def steps_per_second(self, seconds: float) -> float:
+        """Let it learn for a while."""
+        self._end.send(seconds)
+        return float(self._end.recv())
+
+    def finish(self) -> dict[str, Any] | None:
+        """End the process and return what it says of its parts, if it is one of belated's."""
+        self._end.send(None)
+        figures: dict[str, Any] | None = self._end.recv()
+        self._process.join()  # its end takes time on the same core
+        return figures
+
+
 def main(
     methods: tuple[str, ...] = (
         "sac",
@@ -163,55 +190,47 @@ def main(
         json: Also write the figures to this file.
     """
     names = [SB3, *([SBX] if importlib.util.find_spec("sbx") else []), *methods]
-    context = multiprocessing.get_context("spawn")
-    ends: dict[str, Connection] = {}
-    processes = {}
-    for name in track(names, "warming up", transient=True):
-        ends[name], other = context.Pipe()
-        processes[name] = context.Process(target=compete, args=(name, other), daemon=True)
-        processes[name].start()
-        ends[name].recv()
+    competitors = {name: Competitor(name) for name in track(names, "warming up", transient=True)}
     speeds: dict[str, list[float]] = {name: [] for name in names}
     peaks = []
     for _ in track(range(rounds), "measuring", transient=True):
         peaks.append(sgemm_gflops())
-        for name, end in ends.items():
-            end.send(seconds)
-            speeds[name].append(end.recv())
+        for name, competitor in competitors.items():
+            speeds[name].append(competitor.steps_per_second(seconds))
 
-    peak = max(peaks)
-    report: dict[str, Any] = {"sgemm_gflops": peak, "methods": {}, "peers": {}}
+    report: dict[str, Any] = {"sgemm_gflops": max(peaks), "methods": {}, "peers": {}}
+    for name, measured in speeds.items():
+        ratios = [a / b for a, b in zip(measured, speeds[SB3], strict=True)]
+        figures: dict[str, Any] = {
+            "steps_per_second": statistics.median(measured),
+            "ratio_to_sb3": statistics.median(ratios),
+            "rounds": measured,
+        }
+        if (more := competitors[name].finish()) is not None:
+            quickest = more["milliseconds"]["quickest update"] / 1e3
+            figures |= more | {"share_of_peak": more["flops"] / quickest / max(peaks) / 1e9}
+        report["peers" if name in (SB3, SBX) else "methods"][name] = figures
+    Console(width=120).print(table_of(report))
+    print(f"one core's sgemm: {max(peaks):.0f} GFLOPS; shares of it are of the quickest update")
+    if json is not None:
+        json.write_text(json_module.dumps(report, indent=2) + "\n")
+
+
+def table_of(report: dict[str, Any]) -> Table:
     table = Table(
         "", "steps/s", "spread", "to SB3", "update ms", "quickest", "products", "sample",
         "act, env", "MFLOP", "of peak",
     )  # fmt: skip
-    for name, measured in speeds.items():
-        ratio = statistics.median(a / b for a, b in zip(measured, speeds[SB3], strict=True))
-        figures: dict[str, Any] = {
-            "steps_per_second": statistics.median(measured),
-            "ratio_to_sb3": ratio,
-            "rounds": measured,
-        }
-        spread = f"{min(measured):.0f}–{max(measured):.0f}"
-        cells = [name, f"{figures['steps_per_second']:.0f}", spread, f"{ratio:.2f}"]
-        ends[name].send(None)
-        more = ends[name].recv()
-        processes[name].join()  # its end takes time on the same core
-        if more is not None:
-            parts, operations = more["milliseconds"], more["flops"]
-            share = operations / (parts["quickest update"] / 1e3) / (peak * 1e9)
-            figures |= more | {"share_of_peak": share}
-            cells += [
-                f"{parts[part]:.2f}"
-                for part in ("update", "quickest update", "products", "sample", "act")
-            ]
-            cells += [f"{operations / 1e6:.0f}", f"{share:.0%}"]
+    for name, figures in (report["peers"] | report["methods"]).items():
+        rounds = figures["rounds"]
+        cells = [name, f"{figures['steps_per_second']:.0f}", f"{min(rounds):.0f}–{max(rounds):.0f}"]
+        cells.append(f"{figures['ratio_to_sb3']:.2f}")
+        if "milliseconds" in figures:
+            parts = ("update", "quickest update", "products", "sample", "act")
+            cells += [f"{figures['milliseconds'][part]:.2f}" for part in parts]
+            cells += [f"{figures['flops'] / 1e6:.0f}", f"{figures['share_of_peak']:.0%}"]
         table.add_row(*cells)
-        report["peers" if name in (SB3, SBX) else "methods"][name] = figures
-    Console(width=120).print(table)
-    print(f"one core's sgemm: {peak:.0f} GFLOPS; shares of it are of the quickest update")
-    if json is not None:
-        json.write_text(json_module.dumps(report, indent=2) + "\n")
+    return table
 
 
 if __name__ == "__main__":
