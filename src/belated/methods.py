@@ -45,6 +45,9 @@ __all__ = [
 ]
 
 
+PRECISIONS = ("float32", "bfloat16")
+
+
 @dataclass(frozen=True)
 class Method:
     """A way to learn: what is trained, from what reward, and how often.
@@ -63,6 +66,9 @@ class Method:
         updates_per_step: how many updates each environment step brings.
         updates_per_dispatch: how many updates are run in one go. More than one saves overhead;
             the policy then acts for as many steps before it is updated.
+        precision: of the factors of hidden layers' products in an update, "float32" or "bfloat16".
+            The latter is faster on CPUs with instructions for it; sums, parameters, and what enters
+            or leaves a network, stay float32.
     """
 
     backbone: Backbone = field(default_factory=SAC)
@@ -75,6 +81,7 @@ class Method:
     best_episodes: int = 0
     updates_per_step: int = 1
     updates_per_dispatch: int = 1
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "replay_size", "updates_per_step", "updates_per_dispatch"):
@@ -82,6 +89,10 @@ class Method:
         for name in ("learning_starts", "best_episodes"):
             non_negative_int(getattr(self, name), name)
         object.__setattr__(self, "hidden", tuple(self.hidden))
+        if self.precision not in PRECISIONS:
+            raise ValueError(
+                f"There is no precision {self.precision!r}; there are {' and '.join(PRECISIONS)}."
+            )
         self._check_parts()
 
     def _check_parts(self) -> None:
@@ -94,6 +105,8 @@ class Method:
                 f"{backbone} learns from {source}, for which {credit} has no reward. Revealed has "
                 "one for every backbone."
             )
+        if self.backbone.on_policy and self.precision != "float32":
+            raise ValueError(f"{backbone} learns in float32 only, not in {self.precision}.")
         if self.backbone.on_policy and self.learning_starts > 0:
             raise ValueError(
                 f"{backbone} can only learn from its own actions, not from {self.learning_starts} "

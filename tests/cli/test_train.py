@@ -85,6 +85,8 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path) 
         (["--env", "belated/PointReach-v0", "--interval", "5"], "leave out interval"),
         (["--env", "belated/PointReach-v0", "--set", "batch_size"], "--set batch_size=256"),
         (["--env", "belated/PointReach-v0", "--set", "batchsize=1"], "no hyperparameter"),
+        (["--env", "belated/PointReach-v0", "--set", "hidden=[8,"], "--set batch_size=256"),
+        (["--env", "belated/PointReach-v0", "--set", "precision=half"], "float32 and bfloat16"),
         (["--resume", "nowhere"], "holds no run"),
         (["--resume", "nowhere", "--seed", "3", "--method", "sac"], "leave out --method, --seed"),
     ],

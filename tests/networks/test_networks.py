@@ -44,6 +44,33 @@ def test_gru_equals_a_step_by_step_reference() -> None:
     np.testing.assert_allclose(states.swapaxes(1, 2), numpy_gru(gru, x, mask), atol=1e-6)
 
 
+def test_the_grus_gradient_is_that_of_its_steps() -> None:
+    gru = GRU(np.random.default_rng(1), 5, 7)
+    x = jnp.asarray(RNG.normal(size=(6, 5, 4)), jnp.float32)
+    mask = jnp.asarray(RNG.integers(2, size=(6, 4)), jnp.float32)
+    weights = jnp.asarray(RNG.normal(size=(7, 7, 4)), jnp.float32)
+
+    def fast(gru: GRU, x: jax.Array) -> jax.Array:
+        return jnp.sum(weights * gru.prefixes(x, mask))
+
+    def step_by_step(gru: GRU, x: jax.Array) -> jax.Array:
+        hidden = [jnp.zeros((7, 4))]
+        for place, real in zip(x, mask, strict=True):
+            hidden.append(jnp.where(real > 0, gru.step(hidden[-1], place), hidden[-1]))
+        return jnp.sum(weights * jnp.stack(hidden))
+
+    got, expected = (jax.grad(f, argnums=(0, 1))(gru, x) for f in (fast, step_by_step))
+    for a, b in zip(*map(jax.tree.leaves, (got, expected)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_the_last_state_of_the_gru_is_that_of_the_longest_prefix() -> None:
+    gru = GRU(np.random.default_rng(1), 5, 7)
+    x = jnp.asarray(RNG.normal(size=(6, 5, 4)), jnp.float32)
+    mask = jnp.asarray(RNG.integers(2, size=(6, 4)), jnp.float32)
+    np.testing.assert_allclose(gru.last(x, mask), gru.prefixes(x, mask)[-1], atol=1e-6)
+
+
 def test_one_step_of_the_gru_continues_a_sequence() -> None:
     gru = GRU(np.random.default_rng(1), 5, 7)
     x = jnp.asarray(RNG.normal(size=(9, 5, 4)), jnp.float32)

@@ -107,6 +107,16 @@ def test_another_seed_gives_another_agent() -> None:
     assert any((a != b).any() for a, b in zip(weights(first), weights(second), strict=True))
 
 
+def test_rounded_products_are_asked_for_and_remembered(tmp_path: Path) -> None:
+    exact = small_agent("sac").learn(40)
+    rounded = small_agent("sac", precision="bfloat16").learn(40)
+    rounded.save(tmp_path / "agent")
+    assert Agent.load(tmp_path / "agent").method.precision == "bfloat16"
+    pairs = [(a, b) for a, b in zip(weights(exact), weights(rounded), strict=True)]
+    assert any((a != b).any() for a, b in pairs)
+    assert all(a.dtype == b.dtype == np.float32 for a, b in pairs if a.dtype.kind == "f")
+
+
 @pytest.mark.parametrize("name", ["sac", "hc-pairwise-1", "td3-q-rnn"])
 def test_updates_in_one_go_equal_single_ones(name: str) -> None:
     agent, scanned = small_agent(name).learn(60), small_agent(name).learn(60)
@@ -361,6 +371,8 @@ def test_saving_again_replaces_the_old_agent_whole(tmp_path: Path) -> None:
         (lambda: Method(PPO()), "set learning_starts=0"),
         (lambda: small_agent("ppo", minibatches=25), "cannot be split into 25 minibatches"),
         (lambda: small_agent("ppo", batch_size=0), "batch_size must be at least 1"),
+        (lambda: Agent("sac", delayed(), precision="half"), "there are float32 and bfloat16"),
+        (lambda: Agent("ppo", delayed(), precision="bfloat16"), "PPO learns in float32 only"),
         (lambda: small_agent("rudder", lessons=0), "lessons must be at least 1"),
         (lambda: small_agent().learn(0), "total_timesteps"),
         (lambda: small_agent().predict(np.zeros(3)), "observation of 4 numbers"),

@@ -59,7 +59,8 @@ class Train:
     num_envs: int = 1
     """How many copies of the environment run side by side."""
     set: list[str] = field(default_factory=list)
-    """Other hyperparameters, as name=value: --set batch_size=256 hidden=[64,64]."""
+    """Other hyperparameters, as name=value: --set batch_size=256 hidden=[64,64]
+    precision=bfloat16."""
     tensorboard: bool = False
     """Also write event files for TensorBoard."""
     progress: bool = True
@@ -198,8 +199,8 @@ def _overrides(config: Train) -> dict[str, Any]:
         try:
             value = json.loads(text)
         except json.JSONDecodeError:
-            equals = ""
-        if not equals:
+            value = text  # a word needs no quotation marks
+        if not equals or (value is text and not text.isidentifier()):
             raise ValueError(f"Cannot read --set {item}; write for example --set batch_size=256.")
         overrides[name] = tuple(value) if isinstance(value, list) else value
     if config.learning_starts is not None:

@@ -180,15 +180,18 @@ class RecurrentHistory(eqx.Module):
 
     def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of every prefix; 0 as long as no real step came."""
-        x = jax.nn.relu(in_columns(self.embed, window))
-        states = self.gru.prefixes(x, mask)  # (W + 1, units, B)
+        states = self.gru.prefixes(self._embedded(window), mask)  # (W + 1, units, B)
         values = jnp.einsum("wub,u->wb", states, self.head.weight[:, 0]) + self.head.bias
         seen = jnp.pad(jnp.cumsum(mask, axis=0), ((1, 0), (0, 0))) > 0
         return jnp.where(seen, values, 0.0)
 
     def value(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of each whole window: padding leaves the hidden state as it is."""
-        return self.prefix_values(window, mask)[-1]
+        values = self.head.columns(self.gru.last(self._embedded(window), mask))[0]
+        return jnp.where(jnp.any(mask > 0, axis=0), values, 0.0)
+
+    def _embedded(self, window: jax.Array) -> jax.Array:
+        return jax.nn.relu(in_columns(self.embed, window))
 
 
 @dataclass(frozen=True)

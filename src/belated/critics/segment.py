@@ -47,12 +47,12 @@ class SegmentCritic(eqx.Module):
 
     def encode(self, batch: IntervalBatch) -> jax.Array:
         """The GRU's hidden states after τ_{t_i−c:t}: (units, B)."""
-        states = self._prefixes(batch.window, batch.window_mask)
+        states = self.gru.prefixes(self._embedded(batch.window), batch.window_mask)
         place = self.shape.overlap + batch.position
         return jnp.take_along_axis(states, place[None, None], axis=0)[0]
 
-    def _prefixes(self, window: jax.Array, mask: jax.Array) -> jax.Array:
-        return self.gru.prefixes(jax.nn.relu(in_columns(self.embed, window)), mask)
+    def _embedded(self, window: jax.Array) -> jax.Array:
+        return jax.nn.relu(in_columns(self.embed, window))
 
     def value(self, encoding: jax.Array, observation: jax.Array, action: jax.Array) -> jax.Array:
         """One more GRU step, with any action."""
@@ -61,7 +61,8 @@ class SegmentCritic(eqx.Module):
 
     def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
         """One more GRU step from the history of the step that follows."""
-        hidden = self._prefixes(*next_history(batch, self.shape))[-1]
+        window, mask = next_history(batch, self.shape)
+        hidden = self.gru.last(self._embedded(window), mask)
         return self.value(hidden, batch.next_observation, action)
 
     def auxiliary_loss(self, encoding: jax.Array, batch: IntervalBatch) -> jax.Array:

@@ -40,7 +40,8 @@ class GaussianPolicy(eqx.Module):
         raw = mean + jnp.exp(log_std) * noise
         log_normal = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
         # log(1 − tanh²(u)), in a form that does not underflow for large |u|
-        log_slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
+        size = jnp.abs(raw)
+        log_slope = 2 * (math.log(2) - size - jnp.log(1 + jnp.exp(-2 * size)))
         return jnp.tanh(raw), jnp.sum(log_normal - log_slope, axis=-1)
 
     def mode(self, observation: jax.Array) -> jax.Array:

@@ -33,8 +33,9 @@ class Learner:
 
     def __init__(self, method: Method, shape: ProblemShape, seed: int) -> None:
         keep_freed_memory()
-        parts: Any = (method.backbone, method.critic, method.credit, method.hidden, shape)
-        self._functions = _compiled(*parts)
+        parts: Any = (method.backbone, method.critic, method.credit, method.hidden)
+        # (they can be hashed, though their protocols do not say so)
+        self._functions = _compiled(*parts, shape, method.precision)
         self.leaves: Leaves = self._functions.init(seed)
 
     @property
@@ -86,7 +87,13 @@ class _Functions:
     """
 
     def __init__(
-        self, backbone: Any, critic: Any, credit: Any, hidden: tuple[int, ...], shape: ProblemShape
+        self,
+        backbone: Any,
+        critic: Any,
+        credit: Any,
+        hidden: tuple[int, ...],
+        shape: ProblemShape,
+        precision: str,
     ) -> None:
         def init(seed: int) -> Any:
             state = backbone.init(seed, shape, critic, credit, hidden)
@@ -104,7 +111,8 @@ class _Functions:
             self.traces += 1
             state = jax.tree.unflatten(self.structure, leaves)
             state = state._replace(key=jax.random.wrap_key_data(state.key))
-            state, metrics = backbone.update(state, batch, credit)
+            with jax.default_matmul_precision(precision):
+                state, metrics = backbone.update(state, batch, credit)
             state = state._replace(key=jax.random.key_data(state.key))
             return jax.tree.leaves(state), metrics
 

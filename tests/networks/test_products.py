@@ -1,0 +1,126 @@
+"""Products of rounded factors: what is rounded, and that nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from batches import random_batch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from belated.backbones import SAC, TD3
+from belated.credit import RRD, Revealed
+from belated.critics import HC, Markov, Pairwise, Segment
+from belated.networks import GRU, MLP
+from belated.networks.products import columns_product, rounded, rows_product
+
+FINITE = st.floats(-(2.0**100), 2.0**100, width=32)
+
+
+def as_bfloat16(x: Any) -> Any:
+    return np.float64(np.asarray(x, np.float32).astype(jnp.bfloat16))
+
+
+@given(arrays(np.float32, 8, elements=FINITE), st.integers(0, 2**16 - 1))
+def test_rounding_is_to_the_nearest_bfloat16_and_ties_go_to_even(x: Any, upper: int) -> None:
+    tie = np.array([upper << 16 | 0x8000], np.uint32).view(np.float32)
+    x = np.concatenate([x, tie[np.isfinite(tie)]])
+    np.testing.assert_array_equal(np.float64(rounded(jnp.asarray(x))), as_bfloat16(x))
+
+
+def test_what_is_no_number_stays_none() -> None:
+    x = jnp.asarray([jnp.nan, jnp.inf, -jnp.inf])
+    np.testing.assert_array_equal(np.float64(rounded(x)), x)
+
+
+@pytest.mark.parametrize(("n", "inputs", "outputs"), [(8, 6, 4), (5, 3, 7), (1, 1, 1), (9, 64, 33)])
+def test_products_and_their_gradients_are_those_of_the_rounded_factors(
+    n: int, inputs: int, outputs: int
+) -> None:
+    rng = np.random.default_rng(0)
+    x, weight, g = (
+        rng.normal(size=shape).astype(np.float32)
+        for shape in ((n, inputs), (inputs, outputs), (n, outputs))
+    )
+    rounded_x, rounded_weight, rounded_g = map(as_bfloat16, (x, weight, g))
+    expected = (
+        rounded_x @ rounded_weight,
+        rounded_g @ rounded_weight.T,
+        rounded_x.T @ rounded_g,
+    )
+    rows, rows_back = jax.vjp(rows_product, x, weight)
+    columns, columns_back = jax.vjp(columns_product, x.T, weight)
+    dx, dweight = rows_back(jnp.asarray(g))
+    turned_dx, turned_dweight = columns_back(jnp.asarray(g.T))
+    for got in ((rows, dx, dweight), (columns.T, turned_dx.T, turned_dweight)):
+        for a, b in zip(got, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("apply", [MLP.__call__, lambda mlp, x: mlp.columns(x.T).T])
+def test_only_what_lies_between_hidden_units_isrounded(apply: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(0)
+    x = jnp.asarray(rng.normal(size=(7, 3)), jnp.float32)
+    shallow, deep = MLP(rng, 3, (8,), 2), MLP(rng, 3, (8, 8), 2)
+    with jax.default_matmul_precision("bfloat16"):
+        rounded = apply(shallow, x), apply(deep, x)
+    np.testing.assert_array_equal(rounded[0], apply(shallow, x))
+    assert not np.array_equal(rounded[1], apply(deep, x))
+    np.testing.assert_allclose(rounded[1], apply(deep, x), atol=0.01)
+
+
+def test_a_layer_takes_rows_of_any_shape() -> None:
+    rng = np.random.default_rng(0)
+    mlp = MLP(rng, 3, (8, 8), 2)
+    x = jnp.asarray(rng.normal(size=(4, 5, 3)), jnp.float32)
+    with jax.default_matmul_precision("bfloat16"):
+        np.testing.assert_array_equal(mlp(x), mlp(x.reshape(20, 3)).reshape(4, 5, 2))
+        np.testing.assert_array_equal(mlp(x[0, 0]), mlp(x[0])[0])
+
+
+def test_a_rounded_gru_is_close_to_the_exact_one() -> None:
+    rng = np.random.default_rng(0)
+    gru = GRU(rng, 6, 8)
+    x, mask = jnp.asarray(rng.normal(size=(9, 6, 4)), jnp.float32), jnp.ones((9, 4))
+
+    def loss(gru: GRU, x: jax.Array) -> jax.Array:
+        return jnp.sum(gru.prefixes(x, mask) ** 2)
+
+    exact = jax.grad(loss, argnums=(0, 1))(gru, x)
+    with jax.default_matmul_precision("bfloat16"):
+        rounded = jax.grad(loss, argnums=(0, 1))(gru, x)
+    for a, b in zip(*map(jax.tree.leaves, (rounded, exact)), strict=True):
+        assert 0 < relative_error(a, b) < 0.02
+
+
+def relative_error(a: Any, b: Any) -> float:
+    return float(jnp.linalg.norm(jnp.ravel(a - b)) / jnp.linalg.norm(jnp.ravel(b)))
+
+
+@pytest.mark.parametrize(
+    ("backbone", "critic", "credit"),
+    [
+        (SAC(), Segment(32), Revealed()),
+        (TD3(policy_delay=1), HC(Pairwise(1, (32, 32)), 0.5), Revealed()),
+        (SAC(), Markov(), RRD()),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_an_update_of_rounded_products_is_close_to_the_exact_one(
+    backbone: Any, critic: Any, credit: Any
+) -> None:
+    batch, shape = random_batch(4, 0, size=64, seed=3)
+    state = backbone.init(0, shape, critic, credit, (64, 64))
+    update = jax.jit(backbone.update, static_argnums=2)
+    _, exact = update(state, batch, credit)
+    with jax.default_matmul_precision("bfloat16"):
+        _, rounded = update(state, batch, credit)
+    assert any(float(rounded[name]) != float(exact[name]) for name in exact)
+    for name, value in exact.items():
+        np.testing.assert_allclose(rounded[name], value, rtol=0.01, atol=0.003, err_msg=name)
