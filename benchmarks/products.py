@@ -10,21 +10,24 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.extend
+import jax.numpy as jnp
 import numpy as np
 
 AT_ONCE = 8  # products in one call, so that calling costs little
 
 
 class Product(NamedTuple):
-    """A product of two matrices."""
+    """A product of two matrices, summed up in float32."""
 
     rows: int
     inner: int
     columns: int
+    precision: str = "float32"  # of the factors
 
     @property
     def operations(self) -> int:
@@ -36,10 +39,11 @@ class Product(NamedTuple):
         rng = np.random.default_rng(0)
         shapes = ((self.rows, self.inner), (self.inner, self.columns))
         pairs = [
-            tuple(jax.device_put(rng.normal(size=shape).astype(np.float32)) for shape in shapes)
+            tuple(jnp.asarray(rng.normal(size=shape), self.precision) for shape in shapes)
             for _ in range(AT_ONCE)
         ]
-        multiply = jax.jit(lambda pairs: [a @ b for a, b in pairs])
+        one = partial(jnp.matmul, preferred_element_type=jnp.float32)
+        multiply = jax.jit(lambda pairs: [one(a, b) for a, b in pairs])
         times = []
         for _ in range(50):
             start = time.perf_counter()
@@ -66,4 +70,4 @@ def _product(equation: Any) -> Product:
     (contracted, _), _ = equation.params["dimension_numbers"]
     left, right = (variable.aval for variable in equation.invars)
     inner = math.prod(left.shape[axis] for axis in contracted)
-    return Product(left.size // inner, inner, right.size // inner)
+    return Product(left.size // inner, inner, right.size // inner, left.dtype.name)

@@ -2,7 +2,8 @@
 
 HalfCheetah-v5, batch 128, 256×256, one update per step, everything on one core. Each competitor has
 a process of its own, as it would have in use. Rounds of all are interleaved, and ratios are taken
-within a round, so that whatever else the machine does falls on all alike. Needs the ``bench``
+within a round, so that whatever else the machine does falls on all alike. belated's methods compete
+twice: in float32, as their peers do, and with products of bfloat16 factors. Needs the ``bench``
 extra; install a CPU build of torch first.
 """
 
@@ -35,6 +36,7 @@ from belated.training.off_policy import OffPolicy
 WARM_UP = 700
 CHUNK = 20  # steps between two looks at the clock
 SB3, SBX = "Stable-Baselines3 SAC", "SBX SAC"
+ROUNDED = ", bfloat16"
 
 Learn = Callable[[int], Any]
 """Learns for some more steps."""
@@ -61,9 +63,11 @@ def _peer(model: Any) -> Learn:
     return lambda steps: model.learn(steps, reset_num_timesteps=False)
 
 
-def agent_of(method: str) -> belated.Agent:
+def agent_of(name: str) -> belated.Agent:
     env = gym.make("belated/HalfCheetah-sum-n20-v0")
-    return belated.Agent(method, env, seed=0, learning_starts=500)
+    precision = "bfloat16" if name.endswith(ROUNDED) else "float32"
+    method = name.removesuffix(ROUNDED)
+    return belated.Agent(method, env, seed=0, learning_starts=500, precision=precision)
 
 
 def steps_per_second(learn: Learn, seconds: float) -> float:
@@ -177,6 +181,7 @@ def main(
         "hc-rnn",
         "q-rnn",
     ),
+    rounded: bool = True,
     rounds: int = 7,
     seconds: float = 3.0,
     json: Path | None = None,
@@ -185,11 +190,14 @@ def main(
 
     Args:
         methods: Which of belated's methods to measure.
+        rounded: Also measure products of bfloat16 factors.
         rounds: How many rounds to run.
         seconds: How long each competitor learns in a round.
         json: Also write the figures to this file.
     """
     names = [SB3, *([SBX] if importlib.util.find_spec("sbx") else []), *methods]
+    if rounded:
+        names += [method + ROUNDED for method in methods]
     competitors = {name: Competitor(name) for name in track(names, "warming up", transient=True)}
     speeds: dict[str, list[float]] = {name: [] for name in names}
     peaks = []
@@ -198,7 +206,7 @@ def main(
         for name, competitor in competitors.items():
             speeds[name].append(competitor.steps_per_second(seconds))
 
-    report: dict[str, Any] = {"sgemm_gflops": max(peaks), "methods": {}, "peers": {}}
+    report: dict[str, Any] = {"sgemm_gflops": max(peaks), "peers": {}, "methods": {}}
     for name, measured in speeds.items():
         ratios = [a / b for a, b in zip(measured, speeds[SB3], strict=True)]
         figures: dict[str, Any] = {
