@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -54,13 +55,30 @@ def test_products_and_their_gradients_are_those_of_the_rounded_factors(
         rounded_g @ rounded_weight.T,
         rounded_x.T @ rounded_g,
     )
-    rows, rows_back = jax.vjp(rows_product, x, weight)
+    rows, rows_back = jax.vjp(partial(rows_product, rounding=True), x, weight)
     columns, columns_back = jax.vjp(columns_product, x.T, weight)
     dx, dweight = rows_back(jnp.asarray(g))
     turned_dx, turned_dweight = columns_back(jnp.asarray(g.T))
     for got in ((rows, dx, dweight), (columns.T, turned_dx.T, turned_dweight)):
         for a, b in zip(got, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(6, 4), (4, 6), (5, 3), (8, 1)])
+def test_products_that_are_not_rounded_have_jaxs_gradients(inputs: int, outputs: int) -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.normal(size=(7, inputs)), rng.normal(size=(inputs, outputs))
+
+    def loss(product: Callable[..., jax.Array], x: jax.Array, weight: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.sin(product(x, weight)))
+
+    exact = partial(loss, partial(rows_product, rounding=False))
+    got, expected = (
+        jax.grad(f, argnums=(0, 1))(jnp.float32(x), jnp.float32(weight))
+        for f in (exact, partial(loss, jnp.matmul))
+    )
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("apply", [MLP.__call__, lambda mlp, x: mlp.columns(x.T).T])

@@ -8,6 +8,8 @@ is slow. The products here obey `jax.default_matmul_precision` and keep to what 
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
@@ -25,21 +27,35 @@ def factor(x: jax.Array) -> jax.Array:
     return rounded(x) if rounded_products() else x
 
 
-@jax.custom_vjp
-def rows_product(x: jax.Array, weight: jax.Array) -> jax.Array:
-    """The product xW of rows x (N, inputs) and W (inputs, outputs), from rounded factors."""
-    return _rows_forward(x, weight)[0]
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def rows_product(x: jax.Array, weight: jax.Array, rounding: bool) -> jax.Array:
+    """The product xW of rows x (N, inputs) and W (inputs, outputs).
+
+    Args:
+        x: the rows.
+        weight: W.
+        rounding: whether to round the factors of this product and of its gradients.
+    """
+    return _rows_forward(x, weight, rounding)[0]
 
 
-def _rows_forward(x: jax.Array, weight: jax.Array) -> tuple[jax.Array, Kept]:
-    x, weight = rounded(x), rounded(weight)
+def _rows_forward(x: jax.Array, weight: jax.Array, rounding: bool) -> tuple[jax.Array, Kept]:
+    if rounding:
+        x, weight = rounded(x), rounded(weight)
     return product(x, weight), (x, weight)
 
 
-def _rows_backward(kept: Kept, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _rows_backward(rounding: bool, kept: Kept, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
     x, weight = kept
-    gradient = rounded(gradient)
-    return product_with_transpose(gradient, weight), product(transposed(x), gradient)
+    gradient = rounded(gradient) if rounding else gradient
+    return product_with_transpose(gradient, weight), _weight_gradient(x, gradient)
+
+
+def _weight_gradient(x: jax.Array, gradient: jax.Array) -> jax.Array:
+    """The product xᵀg, by way of the transpose of the narrower one."""
+    if gradient.shape[1] < x.shape[1]:
+        return transposed(product(transposed(gradient), x))
+    return product(transposed(x), gradient)
 
 
 rows_product.defvjp(_rows_forward, _rows_backward)
@@ -86,10 +102,10 @@ def product_with_transpose(a: jax.Array, b: jax.Array) -> jax.Array:
 def transposed(x: jax.Array) -> jax.Array:
     """Turn rows into columns.
 
-    XLA would make that part of a product for which it has no bfloat16 kernel. It does not see
-    through the transpose of a matrix that is cut in two.
+    XLA would make that part of a product for which its kernels are slow, or which it has none for
+    in bfloat16. It does not see through the transpose of a matrix that is cut in two.
     """
     rows, columns = x.shape
-    if x.dtype != jnp.bfloat16 or columns % 2 == 1:
+    if columns % 2 == 1:
         return x.T
     return x.reshape(rows, 2, -1).transpose(1, 2, 0).reshape(columns, rows)
