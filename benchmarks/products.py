@@ -17,6 +17,7 @@ import jax
 import jax.extend
 import jax.numpy as jnp
 import numpy as np
+from jax.interpreters.partial_eval import dce_jaxpr
 
 AT_ONCE = 8  # products in one call, so that calling costs little
 
@@ -53,11 +54,12 @@ class Product(NamedTuple):
 
 
 def products_of(program: Any, times: int = 1) -> Counter[Product]:
-    """Count the products of a traced program.
+    """Count the products of a traced program whose results are used.
 
     A loop of fixed length counts as often as it runs; one that stops early counts once.
     """
     found: Counter[Product] = Counter()
+    program, _ = dce_jaxpr(program, [True] * len(program.outvars))
     for equation in program.eqns:
         if equation.primitive.name == "dot_general":
             found[_product(equation)] += times
