@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help install test lint format demo bench bench-scaling bench-wrappers results-halfcheetah results-on-policy results-point-reach clean
+.PHONY: help install test lint format demo bench bench-scaling bench-wrappers results-halfcheetah results-bfloat16 results-on-policy results-point-reach clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by si
 
 results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (an hour and a half)
 	results/halfcheetah-sum-n20/run.sh
+
+results-bfloat16: $(INSTALLED)  ## some of them with bfloat16 products (three quarters of an hour)
+	results/halfcheetah-sum-n20-bfloat16/run.sh
 
 results-on-policy: $(INSTALLED)  ## PPO, RUDDER and LIRPG on HalfCheetah (a quarter of an hour)
 	results/halfcheetah-sum-n20-on-policy/run.sh
