@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 .PHONY: help install test lint format demo bench bench-scaling bench-wrappers results-halfcheetah results-bfloat16 results-on-policy results-point-reach clean
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
