@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from belated.critics import ProblemShape
 from belated.methods import Method
 from belated.replay import IntervalBatch
 from belated.rollout import Rollout
-from belated.training.memory import keep_freed_memory
+from belated.training.memory import SCRATCH_IN_PIECES, keep_freed_memory
 
 Leaves = list[jax.Array]
 Metrics = dict[str, jax.Array]
@@ -130,8 +130,9 @@ class _Functions:
             action: jax.Array = jax.tree.unflatten(actor_structure, leaves).mode(observation)
             return action
 
-        self.update = jax.jit(update, donate_argnums=0)
-        self.update_many = jax.jit(update_many, donate_argnums=0)
+        compiled = partial(jax.jit, donate_argnums=0, compiler_options=SCRATCH_IN_PIECES)
+        self.update = compiled(update)
+        self.update_many = compiled(update_many)
         self.act = jax.jit(act)
         self.mode = jax.jit(mode)
 

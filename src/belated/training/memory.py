@@ -1,21 +1,29 @@
-"""How the process treats memory that was freed."""
+"""How the process treats the memory that an update needs for its own use."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3  # of glibc's malloc.h
 _MEGABYTE = 2**20
+
+SCRATCH_IN_PIECES = {"xla_multiheap_size_constraint_per_heap": 56 * _MEGABYTE}
+"""Compiler options of functions that need much scratch: in pieces that glibc is able to keep.
+
+XLA asks for all of a function's scratch at once, on a thread of its own. There glibc keeps nothing
+of more than 64 MB, whatever it is told. (A single array above the limit gets a piece of its own,
+and XLA warns of it.)
+"""
 
 
 @functools.cache
 def keep_freed_memory() -> bool:
     """Keep freed memory for the next update instead of giving it back to the system.
 
-    An update needs some megabytes of scratch. By default glibc may give them back after each one,
-    and the system then clears thousands of fresh pages for the next: up to a quarter of the time
-    an update takes. Blocks of more than 64 MB, such as a replay's, still go back at once.
+    By default glibc may give an update's scratch back after each one, and the system then clears
+    thousands of fresh pages for the next: a quarter of the time an update takes, or half of it
+    where intervals are long. Blocks of more than 64 MB, such as a replay's, still go back at once.
 
     Returns:
         Whether it worked; other C libraries than glibc are left as they are.
@@ -24,6 +32,9 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # not glibc, or not even POSIX
         return False
-    return bool(
-        mallopt(_M_MMAP_THRESHOLD, 64 * _MEGABYTE) and mallopt(_M_TRIM_THRESHOLD, 512 * _MEGABYTE)
-    )
+    settings = {
+        _M_MMAP_THRESHOLD: 64 * _MEGABYTE,
+        _M_TRIM_THRESHOLD: 512 * _MEGABYTE,
+        _M_TOP_PAD: 128 * _MEGABYTE,  # above the size of a thread's heap none is ever given back
+    }
+    return all(mallopt(parameter, value) for parameter, value in settings.items())
