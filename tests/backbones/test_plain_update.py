@@ -23,6 +23,7 @@ from belated.credit import Revealed
 from belated.critics import HC, Markov, Pairwise, ProblemShape, Recurrent, Segment, Singleton
 from belated.critics.markov import MarkovCritic
 from belated.critics.segment import SegmentCritic
+from belated.networks import Reader
 from belated.replay import IntervalBatch
 
 CRITICS = [
@@ -35,11 +36,11 @@ CRITICS = [
 ]
 
 
-def read(recurrent: Any, steps: list[Any]) -> jax.Array:
-    """Feed steps to embed → GRU, one after the other, and return the hidden state (units, 1)."""
-    hidden = jnp.zeros((recurrent.gru.units, 1))
+def read(reader: Reader, steps: list[Any]) -> jax.Array:
+    """Read steps one after the other and return the hidden state (units, 1)."""
+    hidden = jnp.zeros((reader.gru.units, 1))
     for step in steps:
-        hidden = recurrent.gru.step(hidden, jax.nn.relu(recurrent.embed(step))[:, None])
+        hidden = reader.step(hidden, step[None])
     return hidden
 
 
@@ -48,8 +49,8 @@ def h(history: Any, steps: list[Any]) -> jax.Array:
     total = jnp.zeros(())
     if not steps:
         return total
-    if hasattr(history, "gru"):
-        value: jax.Array = history.head(read(history, steps)[:, 0])[0]
+    if hasattr(history, "reader"):
+        value: jax.Array = history.head(read(history.reader, steps)[:, 0])[0]
         return value
     for k, term in enumerate(history.terms):
         for first, second in zip(steps, steps[k:], strict=False):
@@ -99,7 +100,7 @@ class Plain(eqx.Module):
         if isinstance(self.fast, MarkovCritic):
             return None
         is_segment = isinstance(self.fast, SegmentCritic)
-        return read(self.fast, steps) if is_segment else h(self.fast.history, steps)
+        return read(self.fast.reader, steps) if is_segment else h(self.fast.history, steps)
 
     def _value(self, histories: list[Any], observation: Any, action: Any) -> jax.Array:
         rows = []
@@ -108,8 +109,7 @@ class Plain(eqx.Module):
             if isinstance(self.fast, MarkovCritic):
                 rows.append(self.fast.network(x)[0])
             elif isinstance(self.fast, SegmentCritic):
-                embedded = jax.nn.relu(self.fast.embed(x))[:, None]
-                rows.append(self.fast.head(self.fast.gru.step(history, embedded)[:, 0])[0])
+                rows.append(self.fast.head(self.fast.reader.step(history, x[None])[:, 0])[0])
             else:
                 rows.append(history + self.fast.current(x)[0])
         return jnp.stack(rows)

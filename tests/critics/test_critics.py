@@ -36,10 +36,10 @@ def history_of(history: Any, steps: np.ndarray[Any, Any]) -> float:
     if len(steps) == 0:
         return 0.0
     x = jnp.asarray(steps)
-    if hasattr(history, "gru"):
-        hidden = jnp.zeros((history.gru.units, 1))
+    if hasattr(history, "reader"):
+        hidden = jnp.zeros((history.reader.gru.units, 1))
         for step in x:
-            hidden = history.gru.step(hidden, jax.nn.relu(history.embed(step))[:, None])
+            hidden = history.reader.step(hidden, step[None])
         return float(history.head(hidden[:, 0])[0])
     total = 0.0
     for k, term in enumerate(history.terms):

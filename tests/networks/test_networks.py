@@ -1,81 +1,14 @@
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from belated.networks import GRU, MLP, DeterministicPolicy, GaussianPolicy
+from belated.networks import MLP, DeterministicPolicy, GaussianPolicy
 
 RNG = np.random.default_rng(0)
-
-
-def sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
-def numpy_gru(gru: GRU, x: Any, mask: Any) -> Any:
-    """Step by step, sequence by sequence, in float64."""
-    w, b = np.float64(gru.inputs.weight), np.float64(gru.inputs.bias)
-    u, c = np.float64(gru.recurrent.weight), np.float64(gru.recurrent.bias)
-    n = gru.units
-    states = np.zeros((x.shape[1] + 1, len(x), n))
-    for row in range(len(x)):
-        hidden = np.zeros(n)
-        for time in range(x.shape[1]):
-            if mask[row, time]:
-                gates_x, gates_h = x[row, time] @ w + b, hidden @ u + c
-                reset = sigmoid(gates_x[:n] + gates_h[:n])
-                update = sigmoid(gates_x[n : 2 * n] + gates_h[n : 2 * n])
-                new = np.tanh(gates_x[2 * n :] + reset * gates_h[2 * n :])
-                hidden = (1 - update) * new + update * hidden
-            states[time + 1, row] = hidden
-    return states
-
-
-def test_gru_equals_a_step_by_step_reference() -> None:
-    gru = GRU(np.random.default_rng(1), 5, 7)
-    x = RNG.normal(size=(4, 9, 5)).astype(np.float32)
-    mask = RNG.integers(2, size=(4, 9)).astype(np.float32)
-    states = gru.prefixes(jnp.asarray(x).transpose(1, 2, 0), jnp.asarray(mask).T)
-    np.testing.assert_allclose(states.swapaxes(1, 2), numpy_gru(gru, x, mask), atol=1e-6)
-
-
-def test_the_grus_gradient_is_that_of_its_steps() -> None:
-    gru = GRU(np.random.default_rng(1), 5, 7)
-    x = jnp.asarray(RNG.normal(size=(6, 5, 4)), jnp.float32)
-    mask = jnp.asarray(RNG.integers(2, size=(6, 4)), jnp.float32)
-    weights = jnp.asarray(RNG.normal(size=(7, 7, 4)), jnp.float32)
-
-    def fast(gru: GRU, x: jax.Array) -> jax.Array:
-        return jnp.sum(weights * gru.prefixes(x, mask))
-
-    def step_by_step(gru: GRU, x: jax.Array) -> jax.Array:
-        hidden = [jnp.zeros((7, 4))]
-        for place, real in zip(x, mask, strict=True):
-            hidden.append(jnp.where(real > 0, gru.step(hidden[-1], place), hidden[-1]))
-        return jnp.sum(weights * jnp.stack(hidden))
-
-    got, expected = (jax.grad(f, argnums=(0, 1))(gru, x) for f in (fast, step_by_step))
-    for a, b in zip(*map(jax.tree.leaves, (got, expected)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
-
-
-def test_the_last_state_of_the_gru_is_that_of_the_longest_prefix() -> None:
-    gru = GRU(np.random.default_rng(1), 5, 7)
-    x = jnp.asarray(RNG.normal(size=(6, 5, 4)), jnp.float32)
-    mask = jnp.asarray(RNG.integers(2, size=(6, 4)), jnp.float32)
-    np.testing.assert_allclose(gru.last(x, mask), gru.prefixes(x, mask)[-1], atol=1e-6)
-
-
-def test_one_step_of_the_gru_continues_a_sequence() -> None:
-    gru = GRU(np.random.default_rng(1), 5, 7)
-    x = jnp.asarray(RNG.normal(size=(9, 5, 4)), jnp.float32)
-    states = gru.prefixes(x, jnp.ones((9, 4)))
-    np.testing.assert_allclose(gru.step(states[3], x[3]), states[4], atol=1e-6)
 
 
 def test_mlp_has_relu_between_its_layers_and_none_at_its_end() -> None:

@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 from belated.backbones import SAC, TD3
 from belated.credit import Revealed
 from belated.critics import HC, Pairwise, Segment
-from belated.networks import GRU, MLP
+from belated.networks import MLP, Reader
 from belated.networks.products import columns_product, rounded, rows_product
 
 FINITE = st.floats(-(2.0**100), 2.0**100, width=32)
@@ -102,17 +102,18 @@ def test_a_layer_takes_rows_of_any_shape() -> None:
         np.testing.assert_array_equal(mlp(x[0, 0]), mlp(x[0])[0])
 
 
-def test_a_rounded_gru_is_close_to_the_exact_one() -> None:
+@pytest.mark.parametrize("read", [Reader.prefixes, Reader.last])
+def test_a_rounded_reader_is_close_to_the_exact_one(read: Callable[..., jax.Array]) -> None:
     rng = np.random.default_rng(0)
-    gru = GRU(rng, 6, 8)
-    x, mask = jnp.asarray(rng.normal(size=(9, 6, 4)), jnp.float32), jnp.ones((9, 4))
+    reader = Reader(rng, 6, 8)
+    steps, mask = jnp.asarray(rng.normal(size=(9, 4, 6)), jnp.float32), jnp.ones((9, 4))
 
-    def loss(gru: GRU, x: jax.Array) -> jax.Array:
-        return jnp.sum(gru.prefixes(x, mask) ** 2)
+    def loss(reader: Reader) -> jax.Array:
+        return jnp.sum(read(reader, steps, mask) ** 2)
 
-    exact = jax.grad(loss, argnums=(0, 1))(gru, x)
+    exact = jax.grad(loss)(reader)
     with jax.default_matmul_precision("bfloat16"):
-        rounded = jax.grad(loss, argnums=(0, 1))(gru, x)
+        rounded = jax.grad(loss)(reader)
     for a, b in zip(*map(jax.tree.leaves, (rounded, exact)), strict=True):
         assert 0 < relative_error(a, b) < 0.02
 

@@ -16,13 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from belated.critics.base import ProblemShape
-from belated.critics.windows import (
-    as_columns,
-    in_columns,
-    next_history,
-    put_in_order,
-)
-from belated.networks import GRU, MLP, Linear
+from belated.critics.windows import as_columns, next_history, put_in_order
+from belated.networks import MLP, Linear, Reader
 from belated.replay import IntervalBatch
 
 
@@ -164,34 +159,26 @@ class Recurrent:
     def build(self, rng: np.random.Generator, shape: ProblemShape) -> RecurrentHistory:
         """Make a freshly initialised H."""
         step = shape.observation_size + shape.action_size
-        return RecurrentHistory(
-            Linear(rng, step, self.units),
-            GRU(rng, self.units, self.units),
-            Linear(rng, self.units, 1),
-        )
+        return RecurrentHistory(Reader(rng, step, self.units), Linear(rng, self.units, 1))
 
 
 class RecurrentHistory(eqx.Module):
     """Fully connected → GRU → linear."""
 
-    embed: Linear
-    gru: GRU
+    reader: Reader
     head: Linear
 
     def prefix_values(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of every prefix; 0 as long as no real step came."""
-        states = self.gru.prefixes(self._embedded(window), mask)  # (W + 1, units, B)
+        states = self.reader.prefixes(window, mask)  # (W + 1, units, B)
         values = jnp.einsum("wub,u->wb", states, self.head.weight[:, 0]) + self.head.bias
         seen = jnp.pad(jnp.cumsum(mask, axis=0), ((1, 0), (0, 0))) > 0
         return jnp.where(seen, values, 0.0)
 
     def value(self, window: jax.Array, mask: jax.Array) -> jax.Array:
         """H of each whole window: padding leaves the hidden state as it is."""
-        values = self.head.columns(self.gru.last(self._embedded(window), mask))[0]
+        values = self.head.columns(self.reader.last(window, mask))[0]
         return jnp.where(jnp.any(mask > 0, axis=0), values, 0.0)
-
-    def _embedded(self, window: jax.Array) -> jax.Array:
-        return jax.nn.relu(in_columns(self.embed, window))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 
 from belated.critics.base import ProblemShape
-from belated.networks import Linear
 from belated.replay import IntervalBatch
 
 
@@ -14,6 +13,16 @@ def is_interval_end(batch: IntervalBatch) -> jax.Array:
     """Where a step is its interval's last: (B,)."""
     at_end: jax.Array = batch.position == batch.length - 1
     return at_end
+
+
+def history(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, jax.Array]:
+    """The history τ_{t_i−c:t} of each step of a batch.
+
+    Returns:
+        The steps (W, B, D + A) and their mask (W, B).
+    """
+    places = jnp.arange(len(batch.window))[:, None]
+    return batch.window, batch.window_mask * (places < shape.overlap + batch.position)
 
 
 def next_history(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, jax.Array]:
@@ -53,12 +62,6 @@ def _next_overlap(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array,
 def as_columns(window: jax.Array) -> jax.Array:
     """Write a window (W, B, F) down as columns (F, W·B): the first step of all, then the second."""
     return put_in_order(window.reshape(-1, window.shape[-1]).T)
-
-
-def in_columns(layer: Linear, window: jax.Array) -> jax.Array:
-    """Apply a layer to each step of a window (W, B, F) and return columns (W, outputs, B)."""
-    width, batch, _ = window.shape
-    return jnp.moveaxis(layer.columns(as_columns(window)).reshape(-1, width, batch), 1, 0)
 
 
 def put_in_order(columns: jax.Array) -> jax.Array:

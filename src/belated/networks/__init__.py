@@ -10,6 +10,7 @@ from belated.networks.policies import (
     NormalizedPolicy,
     UnsquashedPolicy,
 )
+from belated.networks.reader import Reader
 
 __all__ = [
     "GRU",
@@ -19,6 +20,7 @@ __all__ = [
     "Linear",
     "Moments",
     "NormalizedPolicy",
+    "Reader",
     "ReducedLSTM",
     "TanhMLP",
     "UnsquashedPolicy",
