@@ -53,19 +53,71 @@ class Product(NamedTuple):
         return 1e3 * min(times) / AT_ONCE
 
 
-def products_of(program: Any, times: int = 1) -> Counter[Product]:
-    """Count the products of a traced program whose results are used.
+def products_of(update: Any, *arguments: Any) -> Counter[Product]:
+    """Count the products of a jitted call whose results are used, those in loops as often as they run."""
+    program = update.trace(*arguments).jaxpr
+    used, _ = dce_jaxpr(program.jaxpr, [True] * len(program.jaxpr.outvars), instantiate=True)
+    bodies: list[Any] = []  # of the loops that run as often as the data say
+    turns = jax.jit(partial(_turns, used, bodies))(program.consts, *jax.tree.leaves(arguments))
+    found = _outside_loops(used)
+    for body, times in zip(bodies, turns, strict=True):
+        found += _outside_loops(body, int(times))
+    return found
 
-    A loop of fixed length counts as often as it runs; one that stops early counts once.
-    """
+
+def _outside_loops(program: Any, times: int = 1) -> Counter[Product]:
+    """The products of a traced program, those of fixed loops included."""
     found: Counter[Product] = Counter()
     program, _ = dce_jaxpr(program, [True] * len(program.outvars))
     for equation in program.eqns:
         if equation.primitive.name == "dot_general":
             found[_product(equation)] += times
-        for inner in jax.extend.core.jaxprs_in_params(equation.params):
-            found += products_of(inner, times * equation.params.get("length", 1))
+        if equation.primitive.name != "while":
+            for inner in jax.extend.core.jaxprs_in_params(equation.params):
+                found += _outside_loops(inner, times * equation.params.get("length", 1))
     return found
+
+
+def _turns(program: Any, bodies: list[Any], consts: Any, *arguments: Any) -> list[jax.Array]:
+    """Run a traced program, gather the bodies of its `while` loops and count their turns."""
+    turns: list[jax.Array] = []
+
+    def run(program: Any, consts: Any, *arguments: Any) -> list[Any]:
+        values = dict(zip(program.constvars, consts, strict=True))
+        values |= dict(zip(program.invars, arguments, strict=True))
+        for equation in program.eqns:
+            inputs = [x.val if hasattr(x, "val") else values[x] for x in equation.invars]
+            name, parameters = equation.primitive.name, equation.params
+            inner = parameters.get("jaxpr", parameters.get("call_jaxpr"))
+            if name == "while":
+                outputs, count = _counted_loop(parameters, inputs)
+                bodies.append(parameters["body_jaxpr"].jaxpr)
+                turns.append(count)
+            elif name in ("jit", "pjit", "custom_vjp_call", "custom_jvp_call"):
+                outputs = run(inner.jaxpr, inner.consts, *inputs)
+            else:
+                outputs = equation.primitive.bind(*inputs, **parameters)
+                outputs = outputs if equation.primitive.multiple_results else [outputs]
+            values |= dict(zip(equation.outvars, outputs, strict=True))
+        return [x.val if hasattr(x, "val") else values[x] for x in program.outvars]
+
+    run(program, consts, *arguments)
+    return turns
+
+
+def _counted_loop(parameters: Any, inputs: list[Any]) -> tuple[list[Any], jax.Array]:
+    """A `while` loop, and how often it ran."""
+    first, second = parameters["cond_nconsts"], parameters["body_nconsts"]
+    for_test, for_body = inputs[:first], inputs[first : first + second]
+    test, body = (
+        jax.extend.core.jaxpr_as_fun(parameters[name]) for name in ("cond_jaxpr", "body_jaxpr")
+    )
+    *outputs, count = jax.lax.while_loop(
+        lambda carry: test(*for_test, *carry[:-1])[0],
+        lambda carry: [*body(*for_body, *carry[:-1]), carry[-1] + 1],
+        [*inputs[first + second :], jnp.int32(0)],
+    )
+    return outputs, count
 
 
 def _product(equation: Any) -> Product:

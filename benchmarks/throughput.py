@@ -94,8 +94,8 @@ def figures_of(agent: belated.Agent) -> dict[str, Any]:
     """What a step is made of, and how much of it the matrix products need."""
     parts, experience = parts_of_a_step(agent), agent._require_env()[1]
     assert isinstance(experience, OffPolicy)
-    traced = agent.learner._functions.update.trace(agent.learner.leaves, experience.sample())
-    products = products_of(traced.jaxpr.jaxpr)
+    update, leaves = agent.learner._functions.update, agent.learner.leaves
+    products = products_of(update, leaves, experience.sample())
     parts["products"] = sum(n * product.milliseconds() for product, n in products.items())
     operations = sum(n * product.operations for product, n in products.items())
     return {"milliseconds": parts, "flops": operations}
