@@ -93,16 +93,7 @@ def _reading(reader: Reader) -> Callable[[jax.Array, _Row], tuple[jax.Array, _On
 @jax.custom_vjp
 def _states(reader: Reader, lines: Lines) -> jax.Array:
     """The hidden states after any number of rows: (S + 1, units, C), up to those in use."""
-    read = _reading(reader)
-
-    def advance(number: jax.Array, states: jax.Array) -> jax.Array:
-        following, _ = read(_at(number, states), _at(number, lines[:3]))
-        updated: jax.Array = _put(number + 1, states, following)
-        return updated
-
-    start = _room(reader, lines, 1)
-    states: jax.Array = jax.lax.fori_loop(jnp.uint32(0), lines.rows, advance, start)
-    return states
+    return _states_forward(reader, lines)[0]
 
 
 def _states_forward(reader: Reader, lines: Lines) -> tuple[jax.Array, _Kept]:
