@@ -54,7 +54,7 @@ class Product(NamedTuple):
 
 
 def products_of(update: Any, *arguments: Any) -> Counter[Product]:
-    """Count the products of a jitted call whose results are used, those in loops as often as they run."""
+    """Count the products of a jitted call that are used, those in loops as often as they run."""
     program = update.trace(*arguments).jaxpr
     used, _ = dce_jaxpr(program.jaxpr, [True] * len(program.jaxpr.outvars), instantiate=True)
     bodies: list[Any] = []  # of the loops that run as often as the data say
