@@ -106,17 +106,18 @@ def table_of(
 
 
 def run_alone(method: str, core: int, seconds: float) -> None:
-    """Learn for some seconds and print steps per second and the peak memory in MB."""
+    """For each line of input learn some seconds, then print the speed and the peak memory."""
     os.sched_setaffinity(0, {core})
     env = gym.make("belated/HalfCheetah-sum-n20-v0")
     agent = belated.Agent(method, env, seed=0, learning_starts=500).learn(700)
     print("ready", flush=True)
-    sys.stdin.readline()
-    start, before = time.perf_counter(), agent.steps
-    while time.perf_counter() - start < seconds:
-        agent.learn(20)
-    speed = (agent.steps - before) / (time.perf_counter() - start)
-    print(json_module.dumps({"steps_per_second": speed, "peak_megabytes": peak_megabytes()}))
+    for _ in sys.stdin:
+        start, before = time.perf_counter(), agent.steps
+        while time.perf_counter() - start < seconds:
+            agent.learn(20)
+        speed = (agent.steps - before) / (time.perf_counter() - start)
+        figures = {"steps_per_second": speed, "peak_megabytes": peak_megabytes()}
+        print(json_module.dumps(figures), flush=True)
 
 
 def peak_megabytes() -> float:
@@ -125,29 +126,47 @@ def peak_megabytes() -> float:
     return int(line) / 1024
 
 
-def side_by_side(method: str, cores: list[int], seconds: float) -> list[dict[str, float]]:
-    """Run once on each core at the same time."""
-    command = [sys.executable, __file__, "--alone", method, "--seconds", str(seconds), "--core"]
-    runs = [
-        subprocess.Popen(
-            [*command, str(core)],
+class Run:
+    """A process that learns on a core of its own when it is told to."""
+
+    def __init__(self, method: str, core: int, seconds: float) -> None:
+        arguments = ["--alone", method, "--core", str(core), "--seconds", str(seconds)]
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
-        for core in cores
-    ]  # fmt: skip
+        )  # fmt: skip
+
+    def go(self) -> None:
+        """Let it learn for a while."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def wait(self) -> str:
+        """Return what it says next."""
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def finish(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def side_by_side(runs: list[Run]) -> dict[str, float]:
+    """Let runs learn at the same time: the steps per second of all, the memory of each."""
     for run in runs:
-        assert run.stdout is not None
-        run.stdout.readline()
-    for run in runs:  # all are ready: go
-        assert run.stdin is not None
-        run.stdin.write("\n")
-        run.stdin.flush()
-    return [json_module.loads(run.communicate()[0].splitlines()[-1]) for run in runs]
+        run.go()
+    figures = [json_module.loads(run.wait()) for run in runs]
+    return {
+        "steps_per_second": sum(one["steps_per_second"] for one in figures),
+        "peak_megabytes": max(one["peak_megabytes"] for one in figures),
+    }
 
 
 def main(
     rounds: int = 15,
-    seconds: float = 10.0,
+    turns: int = 7,
+    seconds: float = 4.0,
     json: Path | None = None,
     updates: bool = True,
     alone: str | None = None,
@@ -157,7 +176,8 @@ def main(
 
     Args:
         rounds: How many updates of each kind to time.
-        seconds: How long the runs side by side learn.
+        turns: How often one run and two side by side take turns.
+        seconds: How long they learn each time.
         json: Also write the figures to this file; those not measured this time stay in it.
         updates: Measure single updates, not only the runs side by side.
         alone: Only learn with this method, on one core (used for the runs side by side).
@@ -170,7 +190,7 @@ def main(
         report = json_module.loads(json.read_text())
     if updates:
         report |= measure_updates(rounds)
-    report["runs"] = measure_runs(seconds)
+    report["runs"] = measure_runs(turns, seconds)
     if json is not None:
         json.write_text(json_module.dumps(report, indent=2) + "\n")
     return None
@@ -198,21 +218,28 @@ def measure_updates(rounds: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measure_runs(seconds: float) -> dict[str, Any]:
-    """Steps per second of one and of two runs at the same time, and their memory."""
+def measure_runs(rounds: int, seconds: float) -> dict[str, Any]:
+    """One run and two at the same time, in turns: steps per second and memory, medians."""
     table = Table("runs side by side", "steps/s of all", "ratio to one", "peak MB of each")
     report: dict[str, Any] = {}
     for name in ("sac", "hc-singleton", "hc-rnn"):
-        one = side_by_side(name, CORES[:1], seconds)
-        for count in range(1, len(CORES[:2]) + 1):
-            runs = one if count == 1 else side_by_side(name, CORES[:count], seconds)
-            total = sum(run["steps_per_second"] for run in runs)
-            ratio = total / one[0]["steps_per_second"]
-            memory = max(run["peak_megabytes"] for run in runs)
-            table.add_row(f"{count} × {name}", f"{total:.0f}", f"{ratio:.2f}", f"{memory:.0f}")
-            report[f"{count} {name}"] = {
-                "steps_per_second": total, "ratio_to_one": ratio, "peak_megabytes": memory,
-            }  # fmt: skip
+        runs = [Run(name, core, seconds) for core in CORES[:2]]
+        for run in runs:
+            run.wait()  # until it is ready
+        turns = [[side_by_side(runs[:n]) for n in (1, len(runs))] for _ in range(rounds)]
+        for run in runs:
+            run.finish()
+        for number, count in enumerate((1, len(runs))):
+            figures = {
+                "steps_per_second": statistics.median(t[number]["steps_per_second"] for t in turns),
+                "ratio_to_one": statistics.median(
+                    t[number]["steps_per_second"] / t[0]["steps_per_second"] for t in turns
+                ),
+                "peak_megabytes": max(t[number]["peak_megabytes"] for t in turns),
+            }
+            report[f"{count} {name}"] = figures
+            speed, ratio, memory = figures.values()
+            table.add_row(f"{count} × {name}", f"{speed:.0f}", f"{ratio:.2f}", f"{memory:.0f}")
     Console(width=100).print(table)
     return report
 
