@@ -59,22 +59,30 @@ def products_of(update: Any, *arguments: Any) -> Counter[Product]:
     used, _ = dce_jaxpr(program.jaxpr, [True] * len(program.jaxpr.outvars), instantiate=True)
     bodies: list[Any] = []  # of the loops that run as often as the data say
     turns = jax.jit(partial(_turns, used, bodies))(program.consts, *jax.tree.leaves(arguments))
-    found = _outside_loops(used)
+    found = _products_in(used)
     for body, times in zip(bodies, turns, strict=True):
-        found += _outside_loops(body, int(times))
+        found += _products_in(body, int(times), nested=True)
     return found
 
 
-def _outside_loops(program: Any, times: int = 1) -> Counter[Product]:
-    """The products of a traced program, those of fixed loops included."""
+FLAT = ("jit", "pjit", "custom_vjp_call", "custom_jvp_call")  # run their inner program once
+
+
+def _products_in(program: Any, times: int = 1, nested: bool = False) -> Counter[Product]:
+    """The products of a traced program, apart from those in its `while` loops."""
     found: Counter[Product] = Counter()
     program, _ = dce_jaxpr(program, [True] * len(program.outvars))
     for equation in program.eqns:
-        if equation.primitive.name == "dot_general":
+        name = equation.primitive.name
+        if name == "dot_general":
             found[_product(equation)] += times
-        if equation.primitive.name != "while":
-            for inner in jax.extend.core.jaxprs_in_params(equation.params):
-                found += _outside_loops(inner, times * equation.params.get("length", 1))
+        if name == "while":
+            if nested:
+                raise NotImplementedError("a loop inside a loop or a condition: turns unknown")
+            continue
+        length = equation.params.get("length", 1)
+        for inner in jax.extend.core.jaxprs_in_params(equation.params):
+            found += _products_in(inner, times * length, nested or name not in FLAT)
     return found
 
 
@@ -93,7 +101,7 @@ def _turns(program: Any, bodies: list[Any], consts: Any, *arguments: Any) -> lis
                 outputs, count = _counted_loop(parameters, inputs)
                 bodies.append(parameters["body_jaxpr"].jaxpr)
                 turns.append(count)
-            elif name in ("jit", "pjit", "custom_vjp_call", "custom_jvp_call"):
+            elif name in FLAT:
                 outputs = run(inner.jaxpr, inner.consts, *inputs)
             else:
                 outputs = equation.primitive.bind(*inputs, **parameters)

@@ -218,24 +218,26 @@ def measure_updates(rounds: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measure_runs(rounds: int, seconds: float) -> dict[str, Any]:
-    """One run and two at the same time, in turns: steps per second and memory, medians."""
+def measure_runs(turns: int, seconds: float) -> dict[str, Any]:
+    """One run and two at the same time, in turns: median speeds, and the most memory."""
     table = Table("runs side by side", "steps/s of all", "ratio to one", "peak MB of each")
     report: dict[str, Any] = {}
     for name in ("sac", "hc-singleton", "hc-rnn"):
         runs = [Run(name, core, seconds) for core in CORES[:2]]
         for run in runs:
             run.wait()  # until it is ready
-        turns = [[side_by_side(runs[:n]) for n in (1, len(runs))] for _ in range(rounds)]
+        measured = [[side_by_side(runs[:n]) for n in (1, len(runs))] for _ in range(turns)]
         for run in runs:
             run.finish()
         for number, count in enumerate((1, len(runs))):
             figures = {
-                "steps_per_second": statistics.median(t[number]["steps_per_second"] for t in turns),
-                "ratio_to_one": statistics.median(
-                    t[number]["steps_per_second"] / t[0]["steps_per_second"] for t in turns
+                "steps_per_second": statistics.median(
+                    t[number]["steps_per_second"] for t in measured
                 ),
-                "peak_megabytes": max(t[number]["peak_megabytes"] for t in turns),
+                "ratio_to_one": statistics.median(
+                    t[number]["steps_per_second"] / t[0]["steps_per_second"] for t in measured
+                ),
+                "peak_megabytes": max(t[number]["peak_megabytes"] for t in measured),
             }
             report[f"{count} {name}"] = figures
             speed, ratio, memory = figures.values()

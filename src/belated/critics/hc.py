@@ -28,7 +28,7 @@ class History(Protocol):
         """H of every prefix of each window.
 
         Args:
-            window: (W, B, D + A), the steps.
+            window: (W, B, D + A), the steps. There is a gradient for the parameters only.
             mask: (W, B), 0 for padding, which counts nothing.
 
         Returns:
@@ -36,7 +36,10 @@ class History(Protocol):
         """
 
     def value(self, window: jax.Array, mask: jax.Array) -> jax.Array:
-        """H of each whole window: (B,), without a gradient."""
+        """H of each whole window: (B,), without a gradient.
+
+        The steps that are no padding follow each other.
+        """
 
 
 class HistoryConfig(Protocol):
@@ -176,7 +179,7 @@ class RecurrentHistory(eqx.Module):
         return jnp.where(seen, values, 0.0)
 
     def value(self, window: jax.Array, mask: jax.Array) -> jax.Array:
-        """H of each whole window: padding leaves the hidden state as it is."""
+        """H of each whole window, with next to no work for padding."""
         values = self.head.columns(self.reader.last(window, mask))[0]
         return jnp.where(jnp.any(mask > 0, axis=0), values, 0.0)
 

@@ -44,7 +44,7 @@ class SegmentCritic(eqx.Module):
     shape: ProblemShape = eqx.field(static=True)
 
     def encode(self, batch: IntervalBatch) -> jax.Array:
-        """The GRU's hidden states after τ_{t_i−c:t}: (units, B)."""
+        """The GRU's hidden states after τ_{t_i−c:t}: (units, B), with no gradient for the steps."""
         return self.reader.last(*history(batch, self.shape))
 
     def value(self, encoding: jax.Array, observation: jax.Array, action: jax.Array) -> jax.Array:

@@ -115,7 +115,8 @@ def _states_forward(reader: Reader, lines: Lines) -> tuple[jax.Array, _Kept]:
 def _states_backward(kept: _Kept, gradient: jax.Array) -> tuple[Reader, None]:
     """Go back through the rows, with the sums of the weights' gradients at hand.
 
-    With JAX's own gradient an update of `q-rnn` takes a third longer.
+    JAX has no gradient for loops that end when the data say so; where it has one, for loops of a
+    fixed length, this was a quarter faster.
     """
     reader, lines, states, on_its_way = kept
     layers = reader.gru.inputs, reader.gru.recurrent

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
-FORMAT = 1
+FORMAT = 2
 
 Arrays = dict[str, npt.NDArray[Any]]
 

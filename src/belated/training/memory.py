@@ -32,9 +32,13 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # not glibc, or not even POSIX
         return False
-    settings = {
-        _M_MMAP_THRESHOLD: 64 * _MEGABYTE,
-        _M_TRIM_THRESHOLD: 512 * _MEGABYTE,
-        _M_TOP_PAD: 128 * _MEGABYTE,  # above the size of a thread's heap none is ever given back
-    }
-    return all(mallopt(parameter, value) for parameter, value in settings.items())
+
+    def set_to(parameter: int, *megabytes: int) -> bool:  # to the first that is accepted
+        return any(mallopt(parameter, size * _MEGABYTE) for size in megabytes)
+
+    done = [
+        set_to(_M_MMAP_THRESHOLD, 64, 32),  # older versions accept no more than 32
+        set_to(_M_TRIM_THRESHOLD, 512),
+        set_to(_M_TOP_PAD, 128),  # beyond the size of a thread's heap none is ever given back
+    ]
+    return all(done)
