@@ -36,10 +36,10 @@ bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the ben
 bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by side
 	$(BIN)/python benchmarks/scaling.py --json results/scaling.json
 
-results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (an hour and a half)
+results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (two hours and a quarter)
 	results/halfcheetah-sum-n20/run.sh
 
-results-bfloat16: $(INSTALLED)  ## some of them with bfloat16 products (three quarters of an hour)
+results-bfloat16: $(INSTALLED)  ## some of them with bfloat16 products (an hour and a quarter)
 	results/halfcheetah-sum-n20-bfloat16/run.sh
 
 results-on-policy: $(INSTALLED)  ## PPO, RUDDER and LIRPG on HalfCheetah (a quarter of an hour)
