@@ -182,8 +182,8 @@ def main(
         "q-rnn",
     ),
     rounded: bool = True,
-    rounds: int = 7,
-    seconds: float = 3.0,
+    rounds: int = 21,
+    seconds: float = 1.0,
     json: Path | None = None,
 ) -> None:
     """Measure and print steps per second.
