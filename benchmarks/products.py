@@ -78,7 +78,7 @@ def _products_in(program: Any, times: int = 1, nested: bool = False) -> Counter[
             found[_product(equation)] += times
         if name == "while":
             if nested:
-                raise NotImplementedError("a loop inside a loop or a condition: turns unknown")
+                raise ValueError("cannot count the turns of a loop inside a loop or a condition")
             continue
         length = equation.params.get("length", 1)
         for inner in jax.extend.core.jaxprs_in_params(equation.params):

@@ -1,6 +1,5 @@
 """Plain building blocks: perceptrons, recurrent units, policies, running moments."""
 
-from belated.networks.gru import GRU
 from belated.networks.lstm import ReducedLSTM
 from belated.networks.mlp import MLP, Linear, TanhMLP
 from belated.networks.moments import Moments
@@ -13,7 +12,6 @@ from belated.networks.policies import (
 from belated.networks.reader import Reader
 
 __all__ = [
-    "GRU",
     "MLP",
     "DeterministicPolicy",
     "GaussianPolicy",
