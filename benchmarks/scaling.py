@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import json as json_module
 import os
-import re
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,50 +20,43 @@ os.sched_setaffinity(0, {CORES[0]})  # before any library counts the cores
 import gymnasium as gym
 import numpy as np
 import tyro
+from contestant import Contestant, Figures, Learn
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 import belated
-from belated.critics import ProblemShape
-from belated.methods import METHODS, Method, find_method, override
-from belated.replay import Step
+from belated.experience.lanes import lanes_of
+from belated.experience.off_policy import OffPolicy
+from belated.experience.step import ProblemShape
+from belated.methods import METHODS, Method, find_method
+from belated.parts import override
 from belated.training.learner import Learner
-from belated.training.off_policy import OffPolicy
 
-OBSERVATION, ACTION = 18, 6
 LENGTHS = (5, 10, 20, 50, 100, 200)
 BATCHES = (32, 64, 128, 256, 512, 1024)
 REACHES = (0, 1, 2, 3, 5)
 REPLAYS = (10_000, 100_000, 1_000_000)
 
 
-def filled(method: Method, length: int, rows: int) -> OffPolicy:
-    """A replay full of random steps, in episodes of 1,000."""
-    rng = np.random.default_rng(0)
-    shape = ProblemShape(OBSERVATION, ACTION, length, 0)
-    method = override(method, {"replay_size": rows})
-    experience = OffPolicy(method, shape, lanes=1, rng=rng)
-    observations = rng.normal(size=(1_001, OBSERVATION)).astype(np.float32)
-    actions = rng.uniform(-1, 1, (1_000, ACTION)).astype(np.float32)
+def filled(method: Method, length: int, rows: int) -> tuple[OffPolicy, ProblemShape]:
+    """A replay full of random steps of HalfCheetah: an episode of 1,000, over and over."""
+    env = belated.make("HalfCheetah-v5", interval=length)
+    lanes, rng = lanes_of(env, 1, seed=0), np.random.default_rng(0)
+    lanes.start()
+    episode = [lanes.step(rng.uniform(-1, 1, (1, 6)).astype(np.float32)) for _ in range(1_000)]
+    agent = belated.Agent(method, env, replay_size=rows)
+    assert isinstance(agent.loop.experience, OffPolicy)
     for number in range(rows):
-        time_ = number % 1_000
-        last = time_ == 999
-        end = last or time_ % length == length - 1
-        experience.add(
-            Step(
-                observations[time_], actions[time_], float(end), observations[time_ + 1],
-                terminated=False, truncated=last, interval_end=end, revealed=end,
-            ),
-            lane=0,
-        )  # fmt: skip
-    return experience
+        ((_, step),) = episode[number % 1_000]
+        agent.loop.experience.add(step, lane=0)
+    return agent.loop.experience, agent.shape
 
 
 def update_of(method: Method, length: int = 20, rows: int = 10_000) -> Callable[[], None]:
     """A function that samples a batch and runs an update on it."""
-    experience = filled(method, length, rows)
-    learner = Learner(method, ProblemShape(OBSERVATION, ACTION, length, 0), seed=0)
+    experience, shape = filled(method, length, rows)
+    learner = Learner(method.backbone, shape, seed=0, precision=method.training.precision)
 
     def update() -> None:
         learner.update(experience.sample())["td_loss"].block_until_ready()
@@ -105,58 +95,17 @@ def table_of(
     return {name: {str(value): measured[name, value] for value in values} for name in methods}
 
 
-def run_alone(method: str, core: int, seconds: float) -> None:
-    """For each line of input learn some seconds, then print the speed and the peak memory."""
-    os.sched_setaffinity(0, {core})
+def make(name: str) -> tuple[Learn, Callable[[], Figures]]:
+    """An agent that learns; there is nothing more to say of it."""
     env = gym.make("belated/HalfCheetah-sum-n20-v0")
-    agent = belated.Agent(method, env, seed=0, learning_starts=500).learn(700)
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        start, before = time.perf_counter(), agent.steps
-        while time.perf_counter() - start < seconds:
-            agent.learn(20)
-        speed = (agent.steps - before) / (time.perf_counter() - start)
-        figures = {"steps_per_second": speed, "peak_megabytes": peak_megabytes()}
-        print(json_module.dumps(figures), flush=True)
+    return belated.Agent(name, env, seed=0, learning_starts=500).learn, dict
 
 
-def peak_megabytes() -> float:
-    """The most memory that this process ever had; `resource` would count its parent's in."""
-    (line,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(line) / 1024
-
-
-class Run:
-    """A process that learns on a core of its own when it is told to."""
-
-    def __init__(self, method: str, core: int, seconds: float) -> None:
-        arguments = ["--alone", method, "--core", str(core), "--seconds", str(seconds)]
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-
-    def go(self) -> None:
-        """Let it learn for a while."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-
-    def wait(self) -> str:
-        """Return what it says next."""
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
-
-    def finish(self) -> None:
-        """End the process."""
-        self._process.communicate()
-
-
-def side_by_side(runs: list[Run]) -> dict[str, float]:
+def side_by_side(runs: list[Contestant], seconds: float) -> Figures:
     """Let runs learn at the same time: the steps per second of all, the memory of each."""
     for run in runs:
-        run.go()
-    figures = [json_module.loads(run.wait()) for run in runs]
+        run.go(seconds)
+    figures = [run.result() for run in runs]
     return {
         "steps_per_second": sum(one["steps_per_second"] for one in figures),
         "peak_megabytes": max(one["peak_megabytes"] for one in figures),
@@ -169,8 +118,6 @@ def main(
     seconds: float = 4.0,
     json: Path | None = None,
     updates: bool = True,
-    alone: str | None = None,
-    core: int = 0,
 ) -> None:
     """Measure and print how costs grow.
 
@@ -180,11 +127,7 @@ def main(
         seconds: How long they learn each time.
         json: Also write the figures to this file; those not measured this time stay in it.
         updates: Measure single updates, not only the runs side by side.
-        alone: Only learn with this method, on one core (used for the runs side by side).
-        core: Which core that is.
     """
-    if alone is not None:
-        return run_alone(alone, core, seconds)
     report: dict[str, Any] = {}
     if json is not None and json.exists():
         report = json_module.loads(json.read_text())
@@ -193,7 +136,6 @@ def main(
     report["runs"] = measure_runs(turns, seconds)
     if json is not None:
         json.write_text(json_module.dumps(report, indent=2) + "\n")
-    return None
 
 
 def measure_updates(rounds: int) -> dict[str, Any]:
@@ -223,10 +165,10 @@ def measure_runs(turns: int, seconds: float) -> dict[str, Any]:
     table = Table("runs side by side", "steps/s of all", "ratio to one", "peak MB of each")
     report: dict[str, Any] = {}
     for name in ("sac", "hc-singleton", "hc-rnn"):
-        runs = [Run(name, core, seconds) for core in CORES[:2]]
+        runs = [Contestant(name, core, make) for core in CORES[:2]]
         for run in runs:
-            run.wait()  # until it is ready
-        measured = [[side_by_side(runs[:n]) for n in (1, len(runs))] for _ in range(turns)]
+            run.wait_until_ready()
+        measured = [[side_by_side(runs[:n], seconds) for n in (1, len(runs))] for _ in range(turns)]
         for run in runs:
             run.finish()
         for number, count in enumerate((1, len(runs))):

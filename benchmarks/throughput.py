@@ -11,35 +11,30 @@ from __future__ import annotations
 
 import importlib.util
 import json as json_module
-import multiprocessing
 import os
 import statistics
 import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # before any library counts the cores
+CORE = min(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {CORE})  # before any library counts the cores
 
 import gymnasium as gym
 import numpy as np
 import tyro
+from contestant import Contestant, Figures, Learn
 from products import products_of
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 import belated
-from belated.training.off_policy import OffPolicy
+from belated.experience.off_policy import OffPolicy
 
-WARM_UP = 700
-CHUNK = 20  # steps between two looks at the clock
 SB3, SBX = "Stable-Baselines3 SAC", "SBX SAC"
 ROUNDED = ", bfloat16"
-
-Learn = Callable[[int], Any]
-"""Learns for some more steps."""
 
 
 def stable_baselines3() -> Learn:
@@ -70,29 +65,18 @@ def agent_of(name: str) -> belated.Agent:
     return belated.Agent(method, env, seed=0, learning_starts=500, precision=precision)
 
 
-def steps_per_second(learn: Learn, seconds: float) -> float:
-    start, steps = time.perf_counter(), 0
-    while time.perf_counter() - start < seconds:
-        learn(CHUNK)
-        steps += CHUNK
-    return steps / (time.perf_counter() - start)
-
-
-def compete(name: str, connection: Connection) -> None:
-    """Learn in this process as long as the other end says; at last tell about the parts."""
+def make(name: str) -> tuple[Learn, Callable[[], Figures]]:
+    """A competitor, and the parts of its step if it is one of belated's."""
     peers = {SB3: stable_baselines3, SBX: sbx}
-    agent = None if name in peers else agent_of(name)
-    learn = peers[name]() if agent is None else agent.learn
-    learn(WARM_UP)
-    connection.send("ready")
-    while (seconds := connection.recv()) is not None:
-        connection.send(steps_per_second(learn, seconds))
-    connection.send(None if agent is None else figures_of(agent))
+    if name in peers:
+        return peers[name](), dict
+    agent = agent_of(name)
+    return agent.learn, lambda: figures_of(agent)
 
 
 def figures_of(agent: belated.Agent) -> dict[str, Any]:
     """What a step is made of, and how much of it the matrix products need."""
-    parts, experience = parts_of_a_step(agent), agent._require_env()[1]
+    parts, experience = parts_of_a_step(agent), agent.loop.experience
     assert isinstance(experience, OffPolicy)
     update, leaves = agent.learner._functions.update, agent.learner.leaves
     products = products_of(update, leaves, experience.sample())
@@ -106,7 +90,7 @@ def parts_of_a_step(agent: belated.Agent, repeats: int = 100) -> dict[str, float
 
     Medians; the quickest update too, which stands beside the quickest products.
     """
-    lanes, experience = agent._require_env()
+    lanes, experience = agent.loop.lanes, agent.loop.experience
     assert isinstance(experience, OffPolicy)
     noise = np.zeros((1, agent.shape.action_size), np.float32)
     batch = experience.sample()
@@ -145,33 +129,6 @@ def sgemm_gflops(size: int = 1024) -> float:
     return 2 * size**3 / min(times) / 1e9
 
 
-class Competitor:
-    """A process that learns when it is told to."""
-
-    def __init__(self, name: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._end, other = context.Pipe()
-        self._process = context.Process(target=compete, args=(name, other), daemon=True)
-        self._process.start()
-        other.close()  # so that the end of the process ends the waiting for it
-        try:
-            self._end.recv()
-        except EOFError:
-            raise SystemExit(f"{name} could not start: is the bench extra installed?") from None
-
-    def steps_per_second(self, seconds: float) -> float:
-        """Let it learn for a while."""
-        self._end.send(seconds)
-        return float(self._end.recv())
-
-    def finish(self) -> dict[str, Any] | None:
-        """End the process and return what it says of its parts, if it is one of belated's."""
-        self._end.send(None)
-        figures: dict[str, Any] | None = self._end.recv()
-        self._process.join()  # its end takes time on the same core
-        return figures
-
-
 def main(
     methods: tuple[str, ...] = (
         "sac",
@@ -198,15 +155,30 @@ def main(
     names = [SB3, *([SBX] if importlib.util.find_spec("sbx") else []), *methods]
     if rounded:
         names += [method + ROUNDED for method in methods]
-    competitors = {name: Competitor(name) for name in track(names, "warming up", transient=True)}
+    competitors = {}
+    for name in track(names, "warming up", transient=True):
+        competitors[name] = Contestant(name, CORE, make)
+        competitors[name].wait_until_ready()
     speeds: dict[str, list[float]] = {name: [] for name in names}
     peaks = []
     for _ in track(range(rounds), "measuring", transient=True):
         peaks.append(sgemm_gflops())
         for name, competitor in competitors.items():
-            speeds[name].append(competitor.steps_per_second(seconds))
+            competitor.go(seconds)
+            speeds[name].append(competitor.result()["steps_per_second"])
+    parts = {name: competitor.finish() for name, competitor in competitors.items()}
+    report = report_of(speeds, parts, max(peaks))
+    Console(width=120).print(table_of(report))
+    print(f"one core's sgemm: {max(peaks):.0f} GFLOPS; shares of it are of the quickest update")
+    if json is not None:
+        json.write_text(json_module.dumps(report, indent=2) + "\n")
 
-    report: dict[str, Any] = {"sgemm_gflops": max(peaks), "peers": {}, "methods": {}}
+
+def report_of(
+    speeds: dict[str, list[float]], parts: dict[str, Figures], peak: float
+) -> dict[str, Any]:
+    """Medians, ratios within a round, and shares of the peak."""
+    report: dict[str, Any] = {"sgemm_gflops": peak, "peers": {}, "methods": {}}
     for name, measured in speeds.items():
         ratios = [a / b for a, b in zip(measured, speeds[SB3], strict=True)]
         figures: dict[str, Any] = {
@@ -214,14 +186,11 @@ def main(
             "ratio_to_sb3": statistics.median(ratios),
             "rounds": measured,
         }
-        if (more := competitors[name].finish()) is not None:
+        if more := parts[name]:
             quickest = more["milliseconds"]["quickest update"] / 1e3
-            figures |= more | {"share_of_peak": more["flops"] / quickest / max(peaks) / 1e9}
+            figures |= more | {"share_of_peak": more["flops"] / quickest / peak / 1e9}
         report["peers" if name in (SB3, SBX) else "methods"][name] = figures
-    Console(width=120).print(table_of(report))
-    print(f"one core's sgemm: {max(peaks):.0f} GFLOPS; shares of it are of the quickest update")
-    if json is not None:
-        json.write_text(json_module.dumps(report, indent=2) + "\n")
+    return report
 
 
 def table_of(report: dict[str, Any]) -> Table:

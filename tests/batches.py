@@ -1,16 +1,15 @@
-"""Batches of intervals whose every number is known."""
+"""Batches of random intervals."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from episodes import random_episode, shape_of
 
-from belated.critics import ProblemShape
-from belated.envs.intervals import IntervalSpec
-from belated.replay import IntervalBatch, IntervalReplay, Step
-
-OBSERVATION, ACTION = 4, 2
+from belated.experience.batch import IntervalBatch
+from belated.experience.replay import IntervalReplay
+from belated.experience.step import ProblemShape, Step
 
 
 def fill(
@@ -19,40 +18,13 @@ def fill(
     *,
     episodes: int = 6,
     lane: int = 0,
-    reveal_tails: bool = True,
-    terminate: bool | None = None,
+    **how: Any,
 ) -> list[list[Step]]:
     """Write random episodes into a replay and return their steps."""
-    spec, size = replay.spec, replay.observation_size
-    written = []
-    for _ in range(episodes):
-        length = int(rng.integers(1, 4 * spec.max_length))
-        observations = rng.normal(size=(length + 1, size)).astype(np.float32)
-        terminated = bool(rng.integers(2)) if terminate is None else terminate
-        steps, position, planned = [], 0, int(rng.integers(1, spec.max_length + 1))
-        observations[0, -1] = 0
-        for time in range(length):
-            last = time == length - 1
-            end = position + 1 == planned or last
-            observations[time + 1, -1] = 0 if end else (position + 1) / spec.max_length
-            revealed = end and (position + 1 == planned or reveal_tails)
-            step = Step(
-                observation=observations[time],
-                action=rng.uniform(-1, 1, size=ACTION).astype(np.float32),
-                reward=float(rng.normal()) if revealed else 0.0,
-                next_observation=observations[time + 1],
-                terminated=last and terminated,
-                truncated=last and not terminated,
-                interval_end=end,
-                revealed=revealed,
-                dense_reward=float(rng.normal()),
-            )
+    written = [random_episode(rng, replay.shape.max_length, **how) for _ in range(episodes)]
+    for steps in written:
+        for step in steps:
             replay.add(step, lane)
-            steps.append(step)
-            position = 0 if end else position + 1
-            if end:
-                planned = int(rng.integers(1, spec.max_length + 1))
-        written.append(steps)
     return written
 
 
@@ -61,7 +33,7 @@ def random_batch(
 ) -> tuple[IntervalBatch, ProblemShape]:
     """A batch of random steps, and the shape of the problem it belongs to."""
     rng = np.random.default_rng(seed)
-    replay = IntervalReplay(2_000, OBSERVATION, ACTION, IntervalSpec(max_length, overlap))
+    shape = shape_of(max_length, overlap)
+    replay = IntervalReplay(2_000, shape)
     fill(replay, rng, **how)
-    shape = ProblemShape(OBSERVATION, ACTION, max_length, overlap)
     return replay.sample(rng, size), shape

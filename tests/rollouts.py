@@ -1,51 +1,23 @@
-"""Rollouts whose every number is known."""
+"""Rollouts of random intervals."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from episodes import random_episode, shape_of
 
-from belated.replay import Step
-from belated.rollout import Rollout, empty_rollout, write_step
-
-OBSERVATION, ACTION = 4, 2
+from belated.experience.rollout import Rollout, empty_rollout, write_step
+from belated.experience.step import Step
 
 
-def random_lane(
-    rng: np.random.Generator, steps: int, max_length: int, *, reveal_tails: bool = True
-) -> list[Step]:
+def random_lane(rng: np.random.Generator, steps: int, max_length: int, **how: Any) -> list[Step]:
     """At least this many steps of random episodes, to the end of an interval."""
     lane: list[Step] = []
     while len(lane) < steps:
-        length = int(rng.integers(1, 4 * max_length))
-        observations = rng.normal(size=(length + 1, OBSERVATION)).astype(np.float32)
-        terminated = bool(rng.integers(2))
-        position, planned = 0, int(rng.integers(1, max_length + 1))
-        for time in range(length):
-            last = time == length - 1
-            end = position + 1 == planned or last
-            observations[time, -1] = position / max_length
-            revealed = end and (position + 1 == planned or reveal_tails)
-            lane.append(
-                Step(
-                    observation=observations[time],
-                    action=rng.normal(size=ACTION).astype(np.float32),
-                    reward=float(rng.normal()) if revealed else 0.0,
-                    next_observation=observations[time + 1],
-                    terminated=last and terminated,
-                    truncated=last and not terminated,
-                    interval_end=end,
-                    revealed=revealed,
-                    dense_reward=float(rng.normal()),
-                )
-            )
-            position = 0 if end else position + 1
-            if end:
-                planned = int(rng.integers(1, max_length + 1))
-                if len(lane) >= steps:
-                    return lane
-    return lane
+        lane += random_episode(rng, max_length, **how)
+    end = next(time for time in range(steps - 1, len(lane)) if lane[time].interval_end)
+    return lane[: end + 1]
 
 
 def random_rollout(
@@ -53,7 +25,7 @@ def random_rollout(
 ) -> Rollout:
     """A rollout of random lanes, padded to one common length."""
     rng = np.random.default_rng(seed)
-    rollout = empty_rollout(steps + max_length - 1, lanes, OBSERVATION, ACTION)
+    rollout = empty_rollout(steps + max_length - 1, lanes, shape_of(max_length))
     for lane in range(lanes):
         for time, step in enumerate(random_lane(rng, steps, max_length, **how)):
             write_step(rollout, time, lane, step)

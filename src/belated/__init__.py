@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 __version__ = version("belated")
 
+from belated.analysis.invariance import measure_invariance
 from belated.envs import (
     TASKS,
     DelayReward,
@@ -15,10 +16,10 @@ from belated.envs import (
     delay,
     make,
     mark,
-    measure_invariance,
     register_tasks,
 )
 from belated.methods import METHODS, Method
+from belated.parts import register
 from belated.training.agent import Agent
 from belated.training.callbacks import Callback, Checkpoint, Evaluate, StopWhen
 
@@ -41,6 +42,7 @@ __all__ = [
     "make",
     "mark",
     "measure_invariance",
+    "register",
 ]
 
 register_tasks()

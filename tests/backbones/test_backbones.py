@@ -17,8 +17,8 @@ from belated.backbones.sac import SACState, _actor_loss
 from belated.backbones.temporal_difference import bootstrapped, critic_loss, lowest_next_value
 from belated.credit import IRCR, Dense, Revealed
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
+from belated.experience.batch import IntervalBatch
 from belated.networks import GaussianPolicy
-from belated.replay import IntervalBatch
 
 HIDDEN = (8, 8)
 KEY = jax.random.key(2)
@@ -61,13 +61,13 @@ def numpy_q(critic: Any, observation: Any, action: Any) -> Any:
 
 def test_sacs_losses_equal_a_double_precision_reference() -> None:
     batch, shape = random_batch(5, 0, size=32)
-    sac = SAC(gamma=0.9, initial_temperature=0.3)
-    state = sac.init(2, shape, Markov(), Revealed(), HIDDEN)
+    sac = SAC(hidden=HIDDEN, gamma=0.9, initial_temperature=0.3)
+    state = sac.init(2, shape)
     state = state._replace(targets=unlike(state.targets))
     key, noise_key = jax.random.split(state.key)
     noises = jax.random.normal(noise_key, (2, *batch.action.shape))
     next_noise, noise = np.asarray(noises, np.float64)
-    after, metrics = sac.update(state, batch, Revealed())
+    after, metrics = jax.jit(sac.update)(state, batch)
 
     before, b = float64(state._replace(key=jnp.zeros(()))), batch
     action, log_prob = numpy_sample(before.actor, np.float64(b.next_observation), next_noise)
@@ -121,11 +121,14 @@ def test_intervals_of_one_step_give_plain_sacs_targets(config: Any) -> None:
         np.testing.assert_allclose(actual, plain, atol=1e-6)
 
 
-@pytest.mark.parametrize("backbone", [SAC(), TD3(policy_delay=1)], ids=str)
+@pytest.mark.parametrize(
+    "backbone", [SAC(hidden=HIDDEN), TD3(hidden=HIDDEN, policy_delay=1)], ids=["sac", "td3"]
+)
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: int) -> None:
     batch, shape = random_batch(5, overlap, size=32)
-    hc = backbone.init(2, shape, HC(Singleton((6,)), 0.0), Revealed(), HIDDEN)
+    with_history = dataclasses.replace(backbone, critic=HC(Singleton((6,)), 0.0))
+    hc = with_history.init(2, shape)
 
     def forget(critics: Any) -> Any:  # H = 0
         return tuple(
@@ -133,7 +136,7 @@ def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: in
         )
 
     hc = hc._replace(critics=forget(hc.critics), targets=forget(hc.targets))
-    plain = backbone.init(2, shape, Markov(), Revealed(), HIDDEN)
+    plain = backbone.init(2, shape)
 
     def as_markov(critics: Any) -> Any:
         template = plain.critics[0]
@@ -142,8 +145,8 @@ def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: in
     plain = plain._replace(
         actor=hc.actor, critics=as_markov(hc.critics), targets=as_markov(hc.targets), key=hc.key
     )
-    after_hc, metrics_hc = backbone.update(hc, batch, Revealed())
-    after_plain, metrics_plain = backbone.update(plain, batch, Revealed())
+    after_hc, metrics_hc = jax.jit(with_history.update)(hc, batch)
+    after_plain, metrics_plain = jax.jit(backbone.update)(plain, batch)
     for name, value in metrics_plain.items():
         np.testing.assert_allclose(metrics_hc[name], value, rtol=1e-5)
     for x, y in zip(
@@ -165,7 +168,7 @@ def actor_gradient(state: SACState, batch: IntervalBatch, window: Any) -> Any:
 @pytest.mark.parametrize("config", CRITICS[2:], ids=str)
 def test_with_one_hc_critic_the_actor_does_not_see_the_history(config: Any) -> None:
     batch, shape = random_batch(5, 0, size=32)
-    state = SAC(num_critics=1).init(2, shape, config, Revealed(), HIDDEN)
+    state = SAC(config, hidden=HIDDEN, num_critics=1).init(2, shape)
     other = np.random.default_rng(0).permutation(batch.window, axis=1)
     a = actor_gradient(state, batch, batch.window)
     b = actor_gradient(state, batch, other)
@@ -184,7 +187,7 @@ def level(critics: Any, batch: IntervalBatch, action: Any) -> Any:
 @pytest.mark.parametrize("config", CRITICS[2:], ids=str)
 def test_with_two_hc_critics_the_history_only_decides_which_one_counts(config: Any) -> None:
     batch, shape = random_batch(5, 0, size=128)
-    state = SAC().init(2, shape, config, Revealed(), HIDDEN)
+    state = SAC(config, hidden=HIDDEN).init(2, shape)
     noise = jax.random.normal(KEY, batch.action.shape)
     action, _ = state.actor.sample(batch.observation, noise)
     state = state._replace(critics=level(state.critics, batch, action))
@@ -219,10 +222,11 @@ def test_the_oracle_learns_from_the_hidden_reward_and_nobody_else_does() -> None
 
 def test_td3_smooths_its_target_and_delays_its_actor() -> None:
     batch, shape = random_batch(5, 0, size=32)
-    td3 = TD3(target_noise=0.0)
-    state = td3.init(2, shape, Markov(), Revealed(), HIDDEN)
+    td3 = TD3(hidden=HIDDEN, target_noise=0.0)
+    update = jax.jit(td3.update)
+    state = td3.init(2, shape)
     state = state._replace(targets=unlike(state.targets), target_actor=unlike(state.target_actor))
-    first, metrics = td3.update(state, batch, Revealed())
+    first, metrics = update(state, batch)
     before = float64(state._replace(key=jnp.zeros(())))
     observation = np.float64(batch.next_observation)
     action = np.tanh(numpy_mlp(before.target_actor.trunk, observation))
@@ -236,7 +240,7 @@ def test_td3_smooths_its_target_and_delays_its_actor() -> None:
     for part in ("actor", "target_actor", "targets"):
         assert (weights(getattr(first, part)) == weights(getattr(state, part))).all()
     assert (weights(first.critics) != weights(state.critics)).any()
-    second, _ = td3.update(first, batch, Revealed())
+    second, _ = update(first, batch)
     for part in ("actor", "target_actor", "targets"):
         assert (weights(getattr(second, part)) != weights(getattr(first, part))).any()
     moved = weights(first.targets) + 0.005 * (weights(second.critics) - weights(first.targets))
@@ -245,16 +249,16 @@ def test_td3_smooths_its_target_and_delays_its_actor() -> None:
 
 def test_td3s_noise_is_clipped() -> None:
     batch, shape = random_batch(5, 0, size=512)
-    noisy, still = TD3(target_noise=100.0, target_noise_clip=0.01), TD3(target_noise=0.0)
-    state = noisy.init(2, shape, Markov(), Revealed(), HIDDEN)
-    a = noisy.update(state, batch, Revealed())[1]["target_mean"]
-    b = still.update(state, batch, Revealed())[1]["target_mean"]
+    noisy = TD3(hidden=HIDDEN, target_noise=100.0, target_noise_clip=0.01)
+    still = TD3(hidden=HIDDEN, target_noise=0.0)
+    state = noisy.init(2, shape)
+    a, b = (jax.jit(each.update)(state, batch)[1]["target_mean"] for each in (noisy, still))
     assert 0 < abs(float(a - b)) < 0.01
 
 
 def test_large_errors_count_linearly_in_the_smooth_loss() -> None:
     batch, shape = random_batch(5, 0, size=32)
-    critics = SAC().init(2, shape, Markov(), Revealed(), HIDDEN).critics
+    critics = SAC(hidden=HIDDEN).init(2, shape).critics
     target = jnp.linspace(-5, 5, 32)
     _, (_, metrics) = critic_loss(critics, batch, target, smooth_l1=True)
     values = [numpy_q(c, batch.observation, batch.action) for c in map(float64, critics)]
@@ -268,9 +272,9 @@ def test_clipped_gradients_and_the_temperatures_own_rate() -> None:
     batch = batch._replace(reward=100 * batch.reward)
 
     def update(**how: Any) -> tuple[SACState, SACState]:
-        sac = SAC(**how)
-        state = sac.init(2, shape, Markov(), Revealed(), HIDDEN)
-        return state, sac.update(state, batch, Revealed())[0]
+        sac = SAC(hidden=HIDDEN, **how)
+        state = sac.init(2, shape)
+        return state, jax.jit(sac.update)(state, batch)[0]
 
     def first_moment(optimizer: Any) -> float:  # a tenth of the gradient, after one step
         moments = [leaf for leaf in jax.tree.leaves(optimizer) if leaf.ndim == 1]
@@ -284,11 +288,12 @@ def test_clipped_gradients_and_the_temperatures_own_rate() -> None:
     assert abs(float(after.log_alpha - before.log_alpha)) == pytest.approx(0.01, rel=1e-3)
 
 
-@pytest.mark.parametrize("backbone", [SAC(gamma=0.0), TD3(gamma=0.0)], ids=str)
-def test_the_target_sees_the_reward_of_what_the_rule_has_just_learned(backbone: Any) -> None:
+@pytest.mark.parametrize("kind", [SAC, TD3])
+def test_the_target_sees_the_reward_of_what_the_rule_has_just_learned(kind: Any) -> None:
     batch, shape = random_batch(5, 0, size=32)
-    state = backbone.init(2, shape, Markov(), IRCR(), HIDDEN)
-    after, metrics = backbone.update(state, batch, IRCR())
+    backbone = kind(credit=IRCR(), hidden=HIDDEN, gamma=0.0)
+    state = backbone.init(2, shape)
+    after, metrics = jax.jit(backbone.update)(state, batch)
     assert not IRCR().reward(state.credit, batch).any()
     fresh = IRCR().reward(after.credit, batch)
     assert fresh.any()

@@ -9,18 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from episodes import shape_of
 from jax.flatten_util import ravel_pytree
-from rollouts import ACTION, OBSERVATION, random_rollout
+from rollouts import random_rollout
 
 from belated.backbones import LIRPG, PPO
-from belated.backbones.lirpg import Given, Learning, intrinsic_reward
+from belated.backbones.lirpg import Constants, Learning, intrinsic_reward
 from belated.backbones.ppo import Networks
-from belated.credit import Revealed
-from belated.critics import Markov, ProblemShape
-from belated.rollout import Rollout
+from belated.experience.rollout import Rollout
 
-SHAPE = ProblemShape(OBSERVATION, ACTION, 5, 0)
-SMALL = LIRPG(epochs=2, minibatches=4, rollout_steps=20, intrinsic_learning_rate=1e-2)
+SHAPE = shape_of(5, 0)
+SMALL = LIRPG(hidden=(5,), epochs=2, minibatches=4, rollout_steps=20, intrinsic_learning_rate=1e-2)
 
 
 def double(tree: Any) -> Any:
@@ -31,12 +30,12 @@ def double(tree: Any) -> Any:
     return jax.tree.map(convert, tree)
 
 
-def tiny_problem(lirpg: LIRPG, rollout: Rollout) -> tuple[Learning, Given, jax.Array]:
+def tiny_problem(lirpg: LIRPG, rollout: Rollout) -> tuple[Learning, Constants, jax.Array]:
     """A problem in double precision, some steps after the start, so that Adam has its moments."""
-    state = lirpg.init(0, SHAPE, Markov(), Revealed(), (5,))
+    state = lirpg.init(0, SHAPE)
     state = state._replace(key=jnp.zeros(()))
     state = double(state)
-    given = lirpg.given(state, double(rollout), double(rollout.reward))
+    constants = lirpg.constants(state, double(rollout), double(rollout.reward))
     learning = Learning(
         Networks(state.actor.policy, state.value),
         state.optimizer,
@@ -46,8 +45,8 @@ def tiny_problem(lirpg: LIRPG, rollout: Rollout) -> tuple[Learning, Given, jax.A
     orders = jnp.arange(rollout.mask.size).reshape(2, -1)
     step = jax.jit(lirpg.step)
     for _ in range(3):
-        learning, _ = step(learning, given, orders[0])
-    return learning, given, orders[1]
+        learning, _ = step(learning, constants, orders[0])
+    return learning, constants, orders[1]
 
 
 @pytest.mark.parametrize(
@@ -61,13 +60,13 @@ def tiny_problem(lirpg: LIRPG, rollout: Rollout) -> tuple[Learning, Given, jax.A
 )
 def test_the_meta_gradient_equals_finite_differences(lirpg: LIRPG) -> None:
     with jax.enable_x64(True):
-        learning, given, order = tiny_problem(lirpg, random_rollout(0, lanes=2, steps=10))
+        learning, constants, order = tiny_problem(lirpg, random_rollout(0, lanes=2, steps=10))
         vector, restore = ravel_pytree(learning.rewards)
         assert vector.dtype == jnp.float64
 
         @jax.jit
         def loss(vector: Any) -> Any:
-            return lirpg.meta_loss(restore(vector), learning, given, order)[0]
+            return lirpg.meta_loss(restore(vector), learning, constants, order)[0]
 
         gradient = jax.grad(loss)(vector)
         size = ravel_pytree(learning.rewards.intrinsic)[0].size
@@ -87,9 +86,9 @@ def test_the_meta_gradient_equals_finite_differences(lirpg: LIRPG) -> None:
 
 def test_the_reward_reaches_the_meta_loss_only_through_the_step() -> None:
     with jax.enable_x64(True):
-        learning, given, order = tiny_problem(SMALL, random_rollout(1))
+        learning, constants, order = tiny_problem(SMALL, random_rollout(1))
         still = dataclasses.replace(SMALL, learning_rate=0.0)
-        loss = jax.grad(lambda rewards: still.meta_loss(rewards, learning, given, order)[0])
+        loss = jax.grad(lambda rewards: still.meta_loss(rewards, learning, constants, order)[0])
         gradient = jax.jit(loss)(learning.rewards)
         assert not any(jnp.any(x) for x in jax.tree.leaves(gradient.intrinsic))
         assert any(jnp.any(x) for x in jax.tree.leaves(gradient.value))
@@ -97,15 +96,15 @@ def test_the_reward_reaches_the_meta_loss_only_through_the_step() -> None:
 
 def test_the_policys_step_is_ppos_on_the_mixed_reward() -> None:
     """With c_in = 0 and c_ex = 1 the policy learns exactly as PPO's does."""
-    shared: dict[str, Any] = {"epochs": 2, "minibatches": 4, "rollout_steps": 30}
+    shared: dict[str, Any] = {"hidden": (8, 8), "epochs": 2, "minibatches": 4, "rollout_steps": 30}
     lirpg = LIRPG(intrinsic_coefficient=0.0, extrinsic_coefficient=1.0, **shared)
     ppo = PPO(**shared)
-    updates = [jax.jit(each.update, static_argnums=2) for each in (lirpg, ppo)]
-    one = lirpg.init(0, SHAPE, Markov(), Revealed(), (8, 8))
-    other = ppo.init(0, SHAPE, Markov(), Revealed(), (8, 8))
+    updates = [jax.jit(each.update) for each in (lirpg, ppo)]
+    one = lirpg.init(0, SHAPE)
+    other = ppo.init(0, SHAPE)
     for seed in range(2):
-        one, _ = updates[0](one, random_rollout(seed), Revealed())
-        other, _ = updates[1](other, random_rollout(seed), Revealed())
+        one, _ = updates[0](one, random_rollout(seed))
+        other, _ = updates[1](other, random_rollout(seed))
     for x, y in zip(
         jax.tree.leaves((one.actor, one.value)),
         jax.tree.leaves((other.actor, other.value)),
@@ -115,12 +114,12 @@ def test_the_policys_step_is_ppos_on_the_mixed_reward() -> None:
 
 
 def test_intrinsic_rewards_are_bounded_and_see_clipped_actions() -> None:
-    state = SMALL.init(0, SHAPE, Markov(), Revealed(), (5,))
+    state = SMALL.init(0, SHAPE)
     rollout = random_rollout(0)
     rollout = rollout._replace(action=10 * rollout.action)
     clipped = rollout._replace(action=np.clip(rollout.action, -1, 1))
     first, second = (
-        np.asarray(intrinsic_reward(state.rewards.intrinsic, SMALL.given(state, r, r.reward)))
+        np.asarray(intrinsic_reward(state.rewards.intrinsic, SMALL.constants(state, r, r.reward)))
         for r in (rollout, clipped)
     )
     assert (np.abs(first) <= 1).all()
@@ -130,9 +129,9 @@ def test_intrinsic_rewards_are_bounded_and_see_clipped_actions() -> None:
 def test_advantages_that_are_all_the_same_do_no_harm() -> None:
     rollout = random_rollout(0)
     rollout = rollout._replace(reward=np.zeros_like(rollout.reward))
-    state = SMALL.init(0, SHAPE, Markov(), Revealed(), (5,))
+    state = SMALL.init(0, SHAPE)
     silent = jax.tree.map(jnp.zeros_like, (state.rewards, state.value))
     state = state._replace(rewards=silent[0], value=silent[1])
-    state, metrics = jax.jit(SMALL.update, static_argnums=2)(state, rollout, Revealed())
+    state, metrics = jax.jit(SMALL.update)(state, rollout)
     leaves = jax.tree.leaves((state._replace(key=jnp.zeros(())), metrics))
     assert all(np.isfinite(leaf).all() for leaf in leaves)

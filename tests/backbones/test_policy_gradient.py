@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rollouts import ACTION, OBSERVATION, random_rollout
+from episodes import ACTION, OBSERVATION, shape_of
+from rollouts import random_rollout
 
 from belated.backbones import PPO
 from belated.backbones.policy_gradient import (
@@ -22,13 +23,12 @@ from belated.backbones.policy_gradient import (
 )
 from belated.backbones.ppo import Networks, PPOState, Samples, acted
 from belated.credit import Dense, Revealed
-from belated.critics import Markov, ProblemShape
+from belated.experience.rollout import Rollout
 from belated.networks import Moments, UnsquashedPolicy
-from belated.rollout import Rollout
 
-SHAPE = ProblemShape(OBSERVATION, ACTION, 5, 0)
-PPO_SMALL = PPO(epochs=2, minibatches=4, rollout_steps=30)
-update = jax.jit(PPO_SMALL.update, static_argnums=2)
+SHAPE = shape_of(5, 0)
+PPO_SMALL = PPO(hidden=(8, 8), epochs=2, minibatches=4, rollout_steps=30)
+update = jax.jit(PPO_SMALL.update)
 
 
 def numpy_advantages(
@@ -92,8 +92,8 @@ def test_the_clipped_loss_equals_its_definition() -> None:
 
 def test_ppos_loss_equals_a_double_precision_reference() -> None:
     rollout = random_rollout()
-    state = PPO_SMALL.init(0, SHAPE, Markov(), Revealed(), (8, 8))
-    other = PPO_SMALL.init(1, SHAPE, Markov(), Revealed(), (8, 8))
+    state = PPO_SMALL.init(0, SHAPE)
+    other = PPO_SMALL.init(1, SHAPE)
     rng = np.random.default_rng(0)
     advantage, target = rng.normal(size=(2, rollout.mask.size)).astype(np.float32)
     samples = Samples(**acted(rollout, state.actor), advantage=advantage, target=target)
@@ -123,7 +123,7 @@ def test_ppos_loss_equals_a_double_precision_reference() -> None:
 
 def test_padding_changes_nothing() -> None:
     rollout = random_rollout()
-    state = PPO_SMALL.init(0, SHAPE, Markov(), Revealed(), (8, 8))
+    state = PPO_SMALL.init(0, SHAPE)
     noise = np.random.default_rng(0)
     padded = Rollout(
         *(
@@ -135,8 +135,8 @@ def test_padding_changes_nothing() -> None:
             for name, array in rollout._asdict().items()
         )
     )
-    a, _ = update(state, rollout, Revealed())
-    b, _ = update(state, padded, Revealed())
+    a, _ = update(state, rollout)
+    b, _ = update(state, padded)
     for x, y in zip(
         jax.tree.leaves((a.actor, a.value)), jax.tree.leaves((b.actor, b.value)), strict=True
     ):
@@ -160,9 +160,9 @@ def one_step_by_hand(ppo: PPO, state: PPOState, rollout: Rollout) -> UnsquashedP
 
 def test_an_update_starts_from_the_policy_that_acted() -> None:
     """After normalising, acting and recomputing agree: the first ratio is 1."""
-    one_step = PPO(epochs=1, minibatches=1, rollout_steps=30)
-    update_once = jax.jit(one_step.update, static_argnums=2)
-    state = one_step.init(0, SHAPE, Markov(), Revealed(), (8, 8))
+    one_step = PPO(hidden=(8, 8), epochs=1, minibatches=1, rollout_steps=30)
+    update_once = jax.jit(one_step.update)
+    state = one_step.init(0, SHAPE)
     for seed in range(3):
         rollout = random_rollout(seed)
         observation = rollout.observation.reshape(-1, OBSERVATION)
@@ -175,7 +175,7 @@ def test_an_update_starts_from_the_policy_that_acted() -> None:
         log_prob = acted(rollout, state.actor)["log_prob"]
         np.testing.assert_allclose(log_prob, expected.sum(1), atol=1e-4)
         expected_actor = one_step_by_hand(one_step, state, rollout)
-        state, metrics = update_once(state, rollout, Revealed())
+        state, metrics = update_once(state, rollout)
         assert float(metrics["kl"]) == pytest.approx(0, abs=1e-6)
         assert float(metrics["clip_fraction"]) == 0
         for x, y in zip(
@@ -215,10 +215,10 @@ def test_moments_are_the_exact_mean_and_variance() -> None:
 
 
 def test_an_update_normalises_by_what_earlier_rollouts_held() -> None:
-    state = PPO_SMALL.init(0, SHAPE, Markov(), Revealed(), (8, 8))
+    state = PPO_SMALL.init(0, SHAPE)
     rollouts = [random_rollout(seed) for seed in range(2)]
     for rollout in rollouts:
-        state, _ = update(state, rollout, Revealed())
+        state, _ = update(state, rollout)
     held = np.concatenate([rollout.observation[rollout.mask > 0] for rollout in rollouts])
     np.testing.assert_allclose(state.actor.normalizer.mean, held.mean(0), atol=1e-5)
     np.testing.assert_allclose(state.actor.normalizer.variance, held.var(0), rtol=1e-4)

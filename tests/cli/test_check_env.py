@@ -16,7 +16,7 @@ def test_well_formed_environments_exit_with_0(capsys: pytest.CaptureFixture[str]
 def test_a_problem_exits_with_1_and_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-env", "belated/PointReach-v0", "Pendulum-v1", "--steps", "60"]) == 1
     out = capsys.readouterr().out
-    assert "✗ Pendulum-v1: 2 problems" in out
+    assert "✗ Pendulum-v1: not well-formed" in out
     assert "declares no interval_spec" in out
 
 

@@ -6,11 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from batches import ACTION, OBSERVATION, random_batch
+from batches import random_batch
+from episodes import ACTION, OBSERVATION, shape_of
 
 from belated.credit import IRCR
-from belated.envs.intervals import IntervalSpec
-from belated.replay import IntervalBatch, IntervalReplay, Step
+from belated.experience.batch import IntervalBatch
+from belated.experience.replay import IntervalReplay
+from belated.experience.step import Step
 
 KEY = jax.random.key(0)
 
@@ -23,7 +25,7 @@ def guidance(rule: IRCR, batch: IntervalBatch) -> jax.Array:
 
 def replay_of(*intervals: tuple[int, float | None], rows: int = 60) -> IntervalReplay:
     """One episode of intervals of these lengths and rewards; None if it was never revealed."""
-    replay = IntervalReplay(rows, OBSERVATION, ACTION, IntervalSpec(4))
+    replay = IntervalReplay(rows, shape_of(4))
     for length, reward in intervals:
         for position in range(length):
             end = position == length - 1
@@ -36,6 +38,7 @@ def replay_of(*intervals: tuple[int, float | None], rows: int = 60) -> IntervalR
                     next_observation=np.zeros(OBSERVATION, np.float32),
                     terminated=False,
                     truncated=False,
+                    position=position,
                     interval_end=end,
                     revealed=revealed,
                 )

@@ -8,14 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from batches import ACTION, OBSERVATION, fill, random_batch
+from batches import fill, random_batch
+from episodes import ACTION, OBSERVATION, shape_of
 
 from belated.credit import RRD
-from belated.credit.rrd import RRDState, _steps_of_windows
-from belated.critics import ProblemShape
-from belated.envs.intervals import IntervalSpec
-from belated.networks import MLP
-from belated.replay import IntervalReplay
+from belated.credit.rrd import RewardNetwork, RRDState
+from belated.experience.replay import IntervalReplay
+from belated.experience.step import ProblemShape
 
 KEY = jax.random.key(0)
 
@@ -36,10 +35,10 @@ def linear_problem(
 ) -> tuple[IntervalReplay, ProblemShape, Any]:
     """A replay whose interval rewards are sums of a linear per-step reward, as r_c sums them."""
     rng = np.random.default_rng(seed)
-    spec = IntervalSpec(max_length, overlap)
-    drawn = fill(IntervalReplay(9_000, OBSERVATION, ACTION, spec), rng, episodes=60)
+    shape = shape_of(max_length, overlap)
+    drawn = fill(IntervalReplay(9_000, shape), rng, episodes=60)
     reward = reward_function(rng)
-    replay = IntervalReplay(9_000, OBSERVATION, ACTION, spec)
+    replay = IntervalReplay(9_000, shape)
     for steps in drawn:
         dense = [reward(s.observation, s.action, s.next_observation) for s in steps]
         start = 0
@@ -50,16 +49,17 @@ def linear_problem(
                 step._replace(reward=total if end else 0.0, revealed=end, dense_reward=dense[time])
             )
             start = time + 1 if step.interval_end else start
-    return replay, ProblemShape(OBSERVATION, ACTION, max_length, overlap), reward
+    return replay, shape, reward
 
 
 @pytest.mark.parametrize(("max_length", "overlap"), [(1, 0), (5, 0), (4, 2), (3, 4)])
 def test_the_steps_that_count_are_those_whose_rewards_were_summed(
     max_length: int, overlap: int
 ) -> None:
-    replay, _, reward = linear_problem(max_length, overlap, seed=1)
+    replay, shape, reward = linear_problem(max_length, overlap, seed=1)
     batch = replay.sample(np.random.default_rng(2), 64)
-    steps, counts = (np.asarray(x, np.float64) for x in _steps_of_windows(batch, 64))
+    seen = RewardNetwork(np.random.default_rng(0), shape, (8,)).steps_of_windows(batch, 64)
+    steps, counts = (np.asarray(x, np.float64) for x in seen)
     observed = np.concatenate([steps[..., : OBSERVATION - 1], np.zeros((*counts.shape, 1))], -1)
     action = steps[..., OBSERVATION - 1 : OBSERVATION - 1 + ACTION]
     following = observed - np.concatenate(
@@ -72,9 +72,10 @@ def test_the_steps_that_count_are_those_whose_rewards_were_summed(
 @pytest.mark.parametrize(("subset", "overlap"), [(64, 0), (3, 0), (64, 2)])
 def test_on_a_linear_problem_the_per_step_reward_is_recovered(subset: int, overlap: int) -> None:
     replay, shape, _ = linear_problem(5, overlap, seed=3)
-    rule = RRD(reward_units=(), reward_learning_rate=0.03, intervals=256, subset=subset)
+    rule = RRD(reward_learning_rate=0.03, intervals=256, subset=subset)
     rng = np.random.default_rng(0)
-    state = rule.init(rng, shape)
+    linear = RewardNetwork(rng, shape, ())
+    state = RRDState(linear, rule._optimizer.init(linear))
     update = jax.jit(rule.update)
     for number in range(600):
         batch = replay.sample(rng, 256)
@@ -90,8 +91,8 @@ def test_on_a_linear_problem_the_per_step_reward_is_recovered(subset: int, overl
 
 def test_the_choice_of_steps_does_not_bias_the_loss() -> None:
     """The mean over all choices of K steps is the loss of the whole intervals, and not before."""
-    batch, _ = random_batch(max_length=6, size=32, seed=4)
-    network = MLP(np.random.default_rng(5), 2 * (OBSERVATION - 1) + ACTION, (8,), 1)
+    batch, shape = random_batch(max_length=6, size=32, seed=4)
+    network = RewardNetwork(np.random.default_rng(5), shape, (8,))
     network = jax.tree.map(lambda weight: 3 * weight, network)  # so that the choice matters
     keys = jax.random.split(KEY, 20_000)
 

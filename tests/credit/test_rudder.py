@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from rollouts import ACTION, OBSERVATION, intervals_of, random_rollout
+from episodes import shape_of
+from rollouts import intervals_of, random_rollout
 
 from belated.credit import Rudder, rudder
 from belated.credit.rudder import RudderState
-from belated.critics import ProblemShape
+from belated.experience.rollout import Rollout
 from belated.networks import ReducedLSTM
-from belated.rollout import Rollout
 
-SHAPE = ProblemShape(OBSERVATION, ACTION, 5, 0)
+SHAPE = shape_of(5, 0)
 RULE = Rudder(lstm_units=6, rollout_passes=2, lesson_passes=3, lesson_batch=4, lessons=8)
 KEY = jax.random.key(0)
 redistribute = jax.jit(RULE.redistribute)
@@ -54,7 +54,7 @@ def numpy_inputs(rollout: Rollout, lane: int, first: int, last: int) -> Any:
 
 def test_the_lstm_over_a_rollout_treats_each_interval_alone() -> None:
     rollout = random_rollout(3, lanes=3, steps=40)
-    intervals = rudder.intervals_of(rollout)
+    intervals = rudder.intervals_of(rollout, SHAPE)
     lstm = ReducedLSTM(np.random.default_rng(0), intervals.inputs.shape[-1], 6)
     cells = np.asarray(lstm.states(intervals.inputs, intervals.start))
     assert len(intervals_of(rollout)) > 20
@@ -74,7 +74,7 @@ def test_every_interval_keeps_its_reward(seed: int, quality: float) -> None:
     rollout = random_rollout(seed, lanes=2, reveal_tails=False)
     rollout = rollout._replace(reward=1e3 * rollout.reward)
     state = trained(reveal_tails=False)
-    intervals = rudder.intervals_of(rollout)
+    intervals = rudder.intervals_of(rollout, SHAPE)
     redistributed = rudder.redistributed(state, intervals, rollout)
     reward = np.asarray(quality * redistributed + (1 - quality) * rollout.reward, np.float64)
     hidden = 0
@@ -93,7 +93,7 @@ def test_every_interval_keeps_its_reward(seed: int, quality: float) -> None:
 
 def test_rewards_are_the_changes_of_the_prediction_and_an_even_share_of_the_rest() -> None:
     rollout, state = random_rollout(1), trained()
-    reward = np.asarray(rudder.redistributed(state, rudder.intervals_of(rollout), rollout))
+    reward = np.asarray(rudder.redistributed(state, rudder.intervals_of(rollout, SHAPE), rollout))
     mean, std = np.asarray(state.inputs.mean), np.sqrt(np.asarray(state.inputs.variance))
     head, bias = (np.float64(x) for x in (state.predictor.head.weight, state.predictor.head.bias))
     scale = np.sqrt(float(state.rewards.variance))
@@ -107,7 +107,7 @@ def test_rewards_are_the_changes_of_the_prediction_and_an_even_share_of_the_rest
 
 def test_the_loss_equals_its_definition() -> None:
     rollout, state = random_rollout(2, reveal_tails=False), trained()
-    intervals = rudder.scaled_for(state, rudder.intervals_of(rollout))
+    intervals = rudder.scaled_for(state, rudder.intervals_of(rollout, SHAPE))
     g = np.asarray(state.predictor(intervals.inputs, intervals.start), np.float64)
     terms = []
     for lane, first, last in intervals_of(rollout):
@@ -131,7 +131,7 @@ def test_hidden_intervals_teach_nothing() -> None:
     other = rollout._replace(action=np.where(hidden[..., None], 0.5, rollout.action))
     gradients = [
         jax.grad(rudder.prediction_loss)(
-            state.predictor, rudder.scaled_for(state, rudder.intervals_of(each))
+            state.predictor, rudder.scaled_for(state, rudder.intervals_of(each, SHAPE))
         )
         for each in (rollout, other)
     ]
@@ -146,7 +146,7 @@ def test_lessons_are_the_worst_predicted_intervals() -> None:
     state = trained()._replace(lessons=RULE.init(np.random.default_rng(0), SHAPE).lessons)
     everything = []
     for rollout in (first, second):
-        intervals = rudder.intervals_of(rollout)
+        intervals = rudder.intervals_of(rollout, SHAPE)
         misses = jnp.abs(rudder.predictions(state, intervals) - intervals.reward)
         lessons, kept = rudder.keep_worst(state, intervals, misses)
         state = state._replace(lessons=lessons)
@@ -170,7 +170,7 @@ def test_lessons_are_the_worst_predicted_intervals() -> None:
 
 def test_a_lesson_is_predicted_as_it_was_in_its_rollout() -> None:
     state, rollout = trained(), random_rollout(6)
-    intervals = rudder.intervals_of(rollout)
+    intervals = rudder.intervals_of(rollout, SHAPE)
     misses = jnp.abs(rudder.predictions(state, intervals) - intervals.reward)
     lessons, kept = rudder.keep_worst(state, intervals, misses)
     again = rudder.as_intervals(lessons)
@@ -200,7 +200,7 @@ def test_a_sum_of_hidden_rewards_is_found_again() -> None:
         state, _, metrics = update(state, rollout, jax.random.fold_in(KEY, seed))
     assert float(metrics["rudder_quality"]) > 0.3
     # The first step's reward is also what it says of those to come: compare the later ones.
-    later = (rollout.mask > 0) & (np.asarray(rudder.intervals_of(rollout).start) == 0)
+    later = (rollout.mask > 0) & (np.asarray(rudder.intervals_of(rollout, SHAPE).start) == 0)
     credit = rule.credit(state, rollout)
     late, found = (np.corrcoef(x[later], earned[later])[0, 1] for x in (rollout.reward, credit))
     assert found > 0.9

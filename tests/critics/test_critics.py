@@ -8,13 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from batches import ACTION, OBSERVATION, fill, random_batch
+from batches import fill, random_batch
+from episodes import ACTION, OBSERVATION, shape_of
 
-from belated.critics import HC, Markov, Pairwise, ProblemShape, Recurrent, Segment, Singleton
-from belated.critics.hc import HistoryConfig, _values_where
+from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
+from belated.critics.histories import HistoryConfig
 from belated.critics.windows import next_history as next_history_of
-from belated.envs.intervals import IntervalSpec
-from belated.replay import IntervalBatch, IntervalReplay
+from belated.experience.batch import IntervalBatch
+from belated.experience.replay import IntervalReplay
+from belated.experience.step import ProblemShape
+from belated.kernels.tiles import values_where
 
 HIDDEN = (8, 8)
 HISTORIES: list[HistoryConfig] = [
@@ -117,7 +120,7 @@ def test_a_padded_window_equals_the_unpadded_one(config: Any, overlap: int) -> N
     padded = batch._replace(window=garbage, window_mask=np.pad(batch.window_mask, padding))
     critic = config.build(seeded(), shape, HIDDEN)
     wide_critic = config.build(seeded(), wide, HIDDEN)
-    if overlap > 0 and config.uses_windows:
+    if overlap > 0 and config.needs:
         # The next interval's overlap gets its phase from n_max: give both the same one.
         object.__setattr__(wide_critic, "shape", shape)
     a = critic.encode(batch), critic.next_value(batch, batch.action)
@@ -135,7 +138,7 @@ def test_padding_takes_no_gradient_and_gives_none(config: Any) -> None:
         b = batch._replace(window=window)
         encoding = critic.encode(b)
         value = critic.value(encoding, b.observation, b.action)
-        return jnp.sum(value**2) + critic.auxiliary_loss(encoding, b)
+        return jnp.sum(value**2) + critic.auxiliary_loss(encoding, b)[0]
 
     gradient = jax.grad(total)(jnp.asarray(batch.window))
     assert not jnp.any(gradient[batch.window_mask == 0])
@@ -160,18 +163,17 @@ def test_the_regulariser_counts_revealed_intervals_only() -> None:
     encoding = critic.encode(batch)
     seen = batch.revealed > 0
     errors = (np.float64(encoding.whole) - batch.interval_reward)[seen] ** 2
-    assert critic.auxiliary_loss(encoding, batch) == pytest.approx(0.7 * errors.mean(), rel=1e-5)
+    assert critic.auxiliary_loss(encoding, batch)[0] == pytest.approx(0.7 * errors.mean(), rel=1e-5)
     nothing = batch._replace(revealed=np.zeros(64, np.float32))
-    assert critic.auxiliary_loss(encoding, nothing) == 0
+    assert critic.auxiliary_loss(encoding, nothing)[0] == 0
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=str)
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_credit_adds_up_to_what_the_interval_adds(history: HistoryConfig, overlap: int) -> None:
-    spec = IntervalSpec(5, overlap)
-    replay = IntervalReplay(500, OBSERVATION, ACTION, spec)
+    shape = shape_of(5, overlap)
+    replay = IntervalReplay(500, shape)
     fill(replay, np.random.default_rng(3))
-    shape = ProblemShape(OBSERVATION, ACTION, 5, overlap)
     critic = HC(history, 0.5).build(seeded(), shape, HIDDEN)
     (batch,) = replay.in_order(500)
     credit, encoding = np.asarray(critic.credit(batch)), critic.encode(batch)
@@ -211,5 +213,5 @@ def test_a_history_is_its_last_prefix(history: HistoryConfig) -> None:
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_values_are_computed_where_they_are_wanted(number: int, share: float) -> None:
     wanted = np.random.default_rng(number).random(number) < share
-    values = _values_where(jnp.asarray(wanted), lambda places: 1.0 + places)
+    values = values_where(jnp.asarray(wanted), lambda places: 1.0 + places)
     np.testing.assert_array_equal(values, np.where(wanted, 1.0 + np.arange(number), 0.0))

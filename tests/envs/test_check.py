@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from broken_envs import DEFECTS, NOT_FATAL, Broken
 from gymnasium.wrappers import TimeLimit
 from scripted_envs import RandomEnv, ScriptedEnv
 
@@ -17,109 +16,18 @@ import belated
 from belated import DelayReward, IntervalPhase, IntervalSpec, check_delayed_env
 
 
-class Broken(gym.Wrapper[Any, Any, Any, Any]):
-    """Spoils the results of a well-formed environment."""
-
-    def __init__(self, spoil: Callable[[list[Any], int], Any]) -> None:
-        super().__init__(belated.delay(ScriptedEnv([1.0] * 30), interval=4))
-        self.spoil = spoil
-        self.time = 0
-
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        self.time = 0
-        return super().reset(**kwargs)
-
-    def step(self, action: Any) -> Any:
-        result = list(super().step(action))
-        self.spoil(result, self.time)
-        self.time += 1
-        return tuple(result)
-
-
-def assign(index: int, value: Any) -> Callable[[list[Any], int], None]:
-    def spoil(result: list[Any], time: int) -> None:
-        if time == 5:
-            result[index] = value
-
-    return spoil
-
-
-def flag(key: str, value: Any) -> Callable[[list[Any], int], None]:
-    def spoil(result: list[Any], time: int) -> None:
-        if time == 5:
-            result[4]["interval"][key] = value
-
-    return spoil
-
-
-def no_flag(result: list[Any], time: int) -> None:
-    del result[4]["interval"]
-
-
-def half_a_flag(result: list[Any], time: int) -> None:
-    del result[4]["interval"]["revealed"]
-
-
-def never_revealed(result: list[Any], time: int) -> None:
-    result[1] = 0.0
-    result[4]["interval"]["revealed"] = False
-
-
-def nan_observation(result: list[Any], time: int) -> None:
-    result[0][1] = math.nan
-
-
-def outside_the_space(result: list[Any], time: int) -> None:
-    result[0][1] = 1e6
-
-
-def phase(value: float) -> Callable[[list[Any], int], None]:
-    def spoil(result: list[Any], time: int) -> None:
-        result[0][-1] = value
-
-    return spoil
-
-
-def unreproducible(result: list[Any], time: int) -> None:
-    result[0][1] = np.random.default_rng().random()
-
-
-def raises(result: list[Any], time: int) -> None:
-    raise RuntimeError("the simulator crashed")
-
-
-@pytest.mark.parametrize(
-    ("spoil", "code", "said"),
-    [
-        (no_flag, "no-interval-flag", r"step 1: info\[\"interval\"\] is missing"),
-        (half_a_flag, "interval-flag", "lacks revealed"),
-        (flag("step", 0), "interval-flag", r"step 6: .*\"step\"\] is 0; .* should be 1"),
-        (flag("index", 7), "interval-flag", "should be 1"),
-        (flag("length", 2), "interval-flag", "should be -1"),
-        (flag("revealed", True), "interval-flag", "the interval goes on"),
-        (never_revealed, "never-revealed", "None of the .* intervals"),
-        (assign(1, 2.5), "early-reward", "step 6: a reward of 2.5 inside an interval"),
-        (assign(1, math.inf), "not-finite", "the reward is inf"),
-        (assign(1, None), "reward-type", "the reward is None"),
-        (nan_observation, "not-finite", "NaN"),
-        (outside_the_space, "observation-space", "is not in Box"),
-        (phase(1.5), "phase", r"ends with 1.5, out of the range \[0, 1\)"),
-        (phase(0.9), "phase", "ends with 0.9; the phase is 0.25"),
-        (unreproducible, "seed", "another observation"),
-        (raises, "error", "RuntimeError: the simulator crashed"),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "code", "said"), DEFECTS)
 def test_a_defect_is_found_and_told(spoil: Any, code: str, said: str) -> None:
     report = check_delayed_env(Broken(spoil), steps=200)
-    problems = {problem.code: str(problem) for problem in report.problems}
-    assert code in problems
-    assert re.search(said, problems[code])
-    assert not report.ok
+    findings = {finding.code: str(finding) for finding in report.findings}
+    assert code in findings
+    assert re.search(said, findings[code])
+    assert report.ok == (code in NOT_FATAL)
 
 
 def test_unrevealed_rewards_are_told() -> None:
     env = belated.mark(ScriptedEnv([0, 2.0, 0, 3.0]), max_length=2, when=lambda r, info: r == 2)
-    assert [problem.code for problem in check_delayed_env(env, steps=20).problems] == [
+    assert [finding.code for finding in check_delayed_env(env, steps=20).findings] == [
         "unrevealed-reward"
     ]
 
@@ -127,7 +35,7 @@ def test_unrevealed_rewards_are_told() -> None:
 def test_an_interval_longer_than_declared_is_told() -> None:
     env = IntervalPhase(DelayReward(ScriptedEnv([1.0] * 30), 5))
     env.env.interval_spec = IntervalSpec(4)  # type: ignore[attr-defined]
-    codes = {problem.code for problem in check_delayed_env(env, steps=60).problems}
+    codes = {finding.code for finding in check_delayed_env(env, steps=60).findings}
     assert "too-long" in codes
 
 
@@ -137,31 +45,31 @@ def test_an_interval_longer_than_declared_is_told() -> None:
 def test_an_action_space_without_bounds_is_told(space: Any) -> None:
     inner = ScriptedEnv([1.0] * 30)
     inner.action_space = space
-    problems = check_delayed_env(belated.delay(inner, interval=5), steps=60).problems
-    assert [problem.code for problem in problems] == ["action-space"]
+    findings = check_delayed_env(belated.delay(inner, interval=5), steps=60).findings
+    assert [finding.code for finding in findings] == ["action-space"]
 
 
 def test_a_missing_phase_is_told() -> None:
-    problems = check_delayed_env(DelayReward(ScriptedEnv([1.0] * 30), 5), steps=60).problems
-    assert [problem.code for problem in problems] == ["phase"]
-    assert "belated.IntervalPhase" in problems[0].message
+    findings = check_delayed_env(DelayReward(ScriptedEnv([1.0] * 30), 5), steps=60).findings
+    assert [finding.code for finding in findings] == ["phase"]
+    assert "belated.IntervalPhase" in findings[0].message
 
 
 @pytest.mark.filterwarnings("ignore:.*must wrap outside TimeLimit")
 def test_an_interval_left_open_by_a_time_limit_outside_is_told() -> None:
     env = TimeLimit(belated.delay(ScriptedEnv([1.0] * 30), interval=5), max_episode_steps=7)
-    (problem,) = check_delayed_env(env, steps=60).problems
-    assert problem.code == "open-interval"
-    assert "A TimeLimit is outside the intervals" in problem.message
-    assert problem.count == 60 // 7
+    (finding,) = check_delayed_env(env, steps=60).findings
+    assert finding.code == "open-interval"
+    assert "A TimeLimit is outside the intervals" in finding.message
+    assert finding.count == 1 + 60 // 7
 
 
 def test_an_environment_without_intervals_is_told() -> None:
-    codes = [problem.code for problem in check_delayed_env(ScriptedEnv([1.0]), steps=5).problems]
-    assert codes == ["no-interval-spec", "no-interval-flag"]
+    codes = [finding.code for finding in check_delayed_env(ScriptedEnv([1.0]), steps=5).findings]
+    assert codes == ["no-interval-spec"]
 
 
-def test_a_well_formed_environment_has_no_problems() -> None:
+def test_a_well_formed_environment_has_no_findings() -> None:
     report = check_delayed_env(belated.delay(RandomEnv(), interval="2:5", overlap=2), steps=300)
     assert report.ok, str(report)
     assert report.steps == 300
@@ -189,3 +97,59 @@ def test_a_vector_environment_is_refused() -> None:
     envs = gym.make_vec("belated/PointReach-v0", num_envs=2)
     with pytest.raises(TypeError, match="one environment of a vector environment"):
         check_delayed_env(envs)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("spoil", [defect[0] for defect in DEFECTS], ids=lambda s: s.__qualname__)
+def test_an_agent_accepts_what_the_check_accepts_and_nothing_else(spoil: Any) -> None:
+    accepted = check_delayed_env(Broken(spoil), steps=120).ok
+    if accepted:
+        assert random_agent(Broken(spoil)).learn(120).steps == 120
+    else:
+        with pytest.raises((ValueError, RuntimeError)):
+            random_agent(Broken(spoil)).learn(120)
+
+
+def random_agent(env: Any) -> belated.Agent:
+    """An agent that never comes to learn."""
+    return belated.Agent("sac", env, hidden=(4,), learning_starts=1_000)
+
+
+@pytest.mark.filterwarnings("ignore:.*must wrap outside TimeLimit")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ScriptedEnv([1.0] * 30),
+        lambda: DelayReward(ScriptedEnv([1.0] * 30), 5),
+        lambda: TimeLimit(belated.delay(ScriptedEnv([1.0] * 30), interval=5), 7),
+        lambda: gym.wrappers.FlattenObservation(belated.delay(RandomEnv(), interval=5)),
+        lambda: belated.delay(with_actions(gym.spaces.Discrete(3)), interval=5),
+        lambda: belated.delay(with_actions(gym.spaces.Box(-1, 1, (2, 2))), interval=5),
+        lambda: belated.mark(ScriptedEnv([0, 2.0, 0, 3.0]), 2, when=lambda r, info: r == 2),
+        lambda: belated.delay(RandomEnv(), interval="2:5", overlap=2),
+    ],
+)
+def test_agent_and_check_agree_on_how_environments_are_built(make: Any) -> None:
+    accepted = check_delayed_env(make(), steps=60).ok
+    if accepted:
+        random_agent(make()).learn(60)
+    else:
+        with pytest.raises(ValueError, match=r"."):
+            random_agent(make()).learn(60)
+
+
+def with_actions(space: Any) -> ScriptedEnv:
+    env = ScriptedEnv([1.0] * 30)
+    env.action_space = space
+    return env
+
+
+def test_training_stops_at_the_step_that_breaks_a_rule() -> None:
+    with pytest.raises(ValueError, match=r"episode 0, step 6: a reward of 2\.5 .* expected 0"):
+        random_agent(Broken(DEFECTS[7][0])).learn(60)
+    with pytest.raises(ValueError, match=r"step 6: the observation has the shape \(1,\), expected"):
+        random_agent(Broken(wrong_shape)).learn(60)
+
+
+def wrong_shape(result: list[Any], time: int) -> None:
+    if time == 5:
+        result[0] = result[0][-1:]

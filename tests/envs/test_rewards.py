@@ -111,7 +111,7 @@ def test_a_function_is_found_by_its_name() -> None:
     [
         ("summ", "There are sum, max, square"),
         (3, "There are sum, max, square"),
-        ("weighted:1,two", "weights"),
+        ("weighted:1,two", "Cannot read the reward"),
         ("weighted:1,nan", "finite"),
         ("no_such_module:f", "Cannot import"),
         ("math:no_such_function", "Cannot import"),

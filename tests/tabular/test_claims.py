@@ -6,7 +6,7 @@ import pytest
 
 from belated.cli import main
 from belated.tabular import check_claims
-from belated.tabular.claims import EARLY, ENDING, EXACT, LITERAL
+from belated.tabular.claims.claim import EARLY, ENDING, EXACT, LITERAL
 
 HOLDS = {
     ("Fact 1", "any reward; against one more step of memory"): True,

@@ -18,8 +18,11 @@ from belated.backbones.temporal_difference import (
     lowest_next_value,
     move_towards,
 )
-from belated.critics import HC, CriticConfig, Markov, ProblemShape, Recurrent, Segment
-from belated.replay import IntervalBatch, IntervalReplay
+from belated.critics import HC, CriticConfig, Markov, Recurrent, Segment
+from belated.experience.batch import IntervalBatch, stack
+from belated.experience.replay import IntervalReplay
+from belated.experience.spaces import Spaces
+from belated.experience.step import Step
 from belated.tabular import (
     TabularDRMDP,
     TabularEnv,
@@ -32,7 +35,6 @@ from belated.tabular import (
     uniform,
     unroll,
 )
-from belated.training.lanes import make_step
 
 pytestmark = pytest.mark.learning
 
@@ -52,37 +54,31 @@ def play(problem: TabularDRMDP, steps: int) -> IntervalReplay:
     """Fill a replay with the uniform policy's steps."""
     env = belated.IntervalPhase(TabularEnv(problem))
     rng = np.random.default_rng(0)
-    size = env.observation_space.shape[0]  # type: ignore[index]
-    replay = IntervalReplay(2 * steps, size, 1, env.get_wrapper_attr("interval_spec"))
+    replay = IntervalReplay(2 * steps, Spaces.of(env).shape)
     observation, _ = env.reset(seed=0)
     for _ in range(steps):
         bins = problem.number_of_actions(env.unwrapped.state)  # type: ignore[attr-defined]
         action = np.array([centre_of(bins, rng.integers(bins))], np.float32)
-        following, reward, terminated, _, info = env.step(action)
-        replay.add(
-            make_step(
-                observation, action, float(reward), following, info,
-                terminated=terminated, truncated=False,
-            )
-        )  # fmt: skip
-        observation = following if not terminated else env.reset()[0]
+        step = Step.of(observation, action, env.step(action))
+        replay.add(step)
+        observation = env.reset()[0] if step.terminated else step.next_observation
     return replay
 
 
 def choices_of(unrolled: Unrolled, batch: IntervalBatch) -> Any:
-    """Tell which choice of the exact problem each sampled step is, from its window alone."""
+    """Say which choice of the exact problem each sampled step is, from its window alone."""
     problem = unrolled.problem
-    index = {unrolled.segment(choice): choice for choice in range(len(unrolled.node))}
+    index = {unrolled.trajectory(choice): choice for choice in range(len(unrolled.node))}
     states = batch.window[:, :, :-2].argmax(axis=-1)
     found = []
     for b, position in enumerate(batch.position):
-        segment: list[tuple[int, int] | None] = []
+        trajectory: list[tuple[int, int] | None] = []
         for place in range(problem.overlap + position + 1):
             state, action = int(states[place, b]), float(batch.window[place, b, -1])
             bins = problem.number_of_actions(state)
             real = batch.window_mask[place, b] > 0
-            segment.append((state, int((action + 1) / 2 * bins)) if real else None)
-        found.append(index[tuple(segment)])
+            trajectory.append((state, int((action + 1) / 2 * bins)) if real else None)
+        found.append(index[tuple(trajectory)])
     return np.array(found)
 
 
@@ -90,8 +86,7 @@ def evaluate_uniform_policy(
     critic: CriticConfig, problem: TabularDRMDP, replay: IntervalReplay, updates: int = 4_000
 ) -> Any:
     """Train a single critic by TD, without entropy, on the uniform policy's values."""
-    shape = ProblemShape(replay.observation_size, 1, problem.max_length, problem.overlap)
-    critics = (critic.build(np.random.default_rng(1), shape, (64, 64)),)
+    critics = (critic.build(np.random.default_rng(1), replay.shape, (64, 64)),)
     optimizer = optax.adam(optax.cosine_decay_schedule(3e-3, updates))
     bins = jnp.array([problem.number_of_actions(s) for s in range(len(problem.start))])
 
@@ -115,8 +110,7 @@ def evaluate_uniform_policy(
     at_once = 50
     for _ in range(updates // at_once):
         batches = [replay.sample(rng, 256) for _ in range(at_once)]
-        stacked = IntervalBatch(*(np.stack(column) for column in zip(*batches, strict=True)))
-        state = updates_in_a_row(state, (stacked, rng.random((at_once, 256), np.float32)))
+        state = updates_in_a_row(state, (stack(batches), rng.random((at_once, 256), np.float32)))
     return state[0][0]
 
 

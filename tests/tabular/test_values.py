@@ -37,7 +37,7 @@ def test_exact_values_agree_with_rollouts(seed: int, overlap: int) -> None:
     rng = np.random.default_rng(seed)
     unrolled = unroll(random_problem(rng, kind="any", overlap=overlap, ends="anywhere"))
     gamma, policy = unrolled.problem.gamma, random_policy(unrolled, rng)
-    index = {unrolled.segment(choice): choice for choice in range(len(policy))}
+    index = {unrolled.trajectory(choice): choice for choice in range(len(policy))}
     choices = {node: np.flatnonzero(unrolled.node == i) for i, node in enumerate(unrolled.nodes)}
     env = TabularEnv(unrolled.problem)
     env.reset(seed=seed)
@@ -46,7 +46,7 @@ def test_exact_values_agree_with_rollouts(seed: int, overlap: int) -> None:
         env.reset()
         visited, rewards, over = [], [], False
         while not over:
-            here = choices[(env._segment, env.state)]  # type: ignore[index]
+            here = choices[(env._trajectory, env.state)]  # type: ignore[index]
             choice = int(rng.choice(here, p=policy[here]))
             visited.append(choice)
             bins = len(here)
@@ -138,7 +138,7 @@ def test_the_history_is_worth_what_the_paper_says() -> None:
 
 def test_endless_problems_have_no_undiscounted_value() -> None:
     problem = TabularDRMDP(
-        np.ones((1, 1, 1)), np.ones(1), np.ones(1), lambda segment: 1.0, gamma=1.0
+        np.ones((1, 1, 1)), np.ones(1), np.ones(1), lambda trajectory: 1.0, gamma=1.0
     )
     unrolled = unroll(problem)
     with pytest.raises(ValueError, match="γ = 1"):

@@ -1,10 +1,9 @@
-"""Backbones: pure update functions for any critic and credit rule."""
+"""Backbones: pure functions that act and learn, each with parts of its own."""
 
+from belated.backbones.base import Backbone
 from belated.backbones.lirpg import LIRPG
 from belated.backbones.ppo import PPO
 from belated.backbones.sac import SAC
 from belated.backbones.td3 import TD3
-
-Backbone = SAC | TD3 | PPO | LIRPG
 
 __all__ = ["LIRPG", "PPO", "SAC", "TD3", "Backbone"]

@@ -11,7 +11,6 @@ import numpy as np
 
 from belated.backbones.policy_gradient import (
     ClippedAdam,
-    Metrics,
     clipped_loss,
     flat,
     generalized_advantages,
@@ -20,11 +19,13 @@ from belated.backbones.policy_gradient import (
     standardize,
     weighted_mean,
 )
-from belated.backbones.ppo import PPO, Networks, Samples, acted, means, renewed
-from belated.credit import RolloutCredit
-from belated.critics import CriticConfig, ProblemShape
+from belated.backbones.ppo import PPO, Networks, Samples, acted, means, next_actor
+from belated.experience.base import Metrics
+from belated.experience.rollout import Rollout
+from belated.experience.step import ProblemShape
 from belated.networks import Moments, NormalizedPolicy, TanhMLP
-from belated.rollout import Rollout
+from belated.parts import register
+from belated.ranges import checked, non_negative, number
 
 
 class RewardNetworks(NamedTuple):
@@ -47,7 +48,7 @@ class LIRPGState(NamedTuple):
     key: jax.Array
 
 
-class Given(NamedTuple):
+class Constants(NamedTuple):
     """What stays the same during all gradient steps of an update; N = T·L."""
 
     rollout: Rollout
@@ -67,6 +68,7 @@ class Learning(NamedTuple):
     reward_optimizer: Any
 
 
+@register
 @dataclass(frozen=True)
 class LIRPG(PPO):
     """Hyperparameters of LIRPG; those it shares with PPO mean the same.
@@ -84,20 +86,22 @@ class LIRPG(PPO):
     intrinsic_coefficient: float = 1.0
     extrinsic_coefficient: float = 0.0
 
-    def init(  # type: ignore[override]
-        self,
-        seed: int,
-        shape: ProblemShape,
-        critic: CriticConfig,
-        credit: RolloutCredit,
-        hidden: tuple[int, ...],
-    ) -> LIRPGState:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked(
+            self,
+            intrinsic_learning_rate=non_negative,
+            intrinsic_coefficient=number,
+            extrinsic_coefficient=number,
+        )
+
+    def init(self, seed: int, shape: ProblemShape) -> LIRPGState:  # type: ignore[override]
         """Make a fresh state."""
-        plain = super().init(seed, shape, critic, credit, hidden)
+        plain = super().init(seed, shape)
         rng = np.random.default_rng([seed, 1])
         rewards = RewardNetworks(
-            intrinsic=TanhMLP(rng, shape.observation_size + shape.action_size, hidden, 1),
-            value=TanhMLP(rng, shape.observation_size, hidden, 1),
+            intrinsic=TanhMLP(rng, shape.step_size, self.hidden, 1),
+            value=TanhMLP(rng, shape.observation_size, self.hidden, 1),
         )
         return LIRPGState(
             **plain._asdict(),
@@ -110,15 +114,16 @@ class LIRPG(PPO):
         """The optimiser of η."""
         return ClippedAdam(self.intrinsic_learning_rate, self.max_gradient_norm)
 
-    def update(  # type: ignore[override]
-        self, state: LIRPGState, rollout: Rollout, credit: RolloutCredit
-    ) -> tuple[LIRPGState, Metrics]:
+    def update(self, state: LIRPGState, data: Rollout) -> tuple[LIRPGState, Metrics]:
         """All epochs of gradient steps on one rollout."""
+        rollout = data
         key, credit_key, order_key = jax.random.split(state.key, 3)
-        learned, reward, credit_metrics = credit.redistribute(state.credit, rollout, credit_key)
+        learned, reward, credit_metrics = self.credit.redistribute(
+            state.credit, rollout, credit_key
+        )
         reward, returns = self.scaled(reward, rollout, state.returns)
-        given = self.given(state, rollout, reward)
-        mask = given.extrinsic.weight
+        constants = self.constants(state, rollout, reward)
+        mask = constants.extrinsic.weight
         orders = minibatch_orders(order_key, mask, self.epochs, self.minibatches)
         learning = Learning(
             networks=Networks(state.actor.policy, state.value),
@@ -127,11 +132,11 @@ class LIRPG(PPO):
             reward_optimizer=state.reward_optimizer,
         )
         learning, metrics = jax.lax.scan(
-            lambda learning, order: self.step(learning, given, order), learning, orders
+            lambda learning, order: self.step(learning, constants, order), learning, orders
         )
-        intrinsic = intrinsic_reward(learning.rewards.intrinsic, given)
+        intrinsic = intrinsic_reward(learning.rewards.intrinsic, constants)
         state = LIRPGState(
-            actor=renewed(state.actor, learning.networks.policy, rollout),
+            actor=next_actor(state.actor, learning.networks.policy, rollout),
             value=learning.networks.value,
             optimizer=learning.optimizer,
             rewards=learning.rewards,
@@ -141,18 +146,18 @@ class LIRPG(PPO):
             key=key,
         )
         return state, credit_metrics | means(metrics) | {
-            "value_mean": weighted_mean(given.value, rollout.mask),
+            "value_mean": weighted_mean(constants.value, rollout.mask),
             "intrinsic_reward_mean": weighted_mean(intrinsic, rollout.mask),
         }
 
-    def given(self, state: LIRPGState, rollout: Rollout, reward: jax.Array) -> Given:
+    def constants(self, state: LIRPGState, rollout: Rollout, reward: jax.Array) -> Constants:
         """Work out what the gradient steps on a rollout have in common."""
         normalizer = state.actor.normalizer
         advantage, value = self.advantages(reward, rollout, normalizer, state.rewards.value)
         now, following = (
             normalizer.normalize(x) for x in (rollout.observation, rollout.next_observation)
         )
-        return Given(
+        return Constants(
             rollout=rollout,
             observation=now,
             reward=reward,
@@ -165,10 +170,12 @@ class LIRPG(PPO):
             ),
         )
 
-    def step(self, learning: Learning, given: Given, order: jax.Array) -> tuple[Learning, Metrics]:
+    def step(
+        self, learning: Learning, constants: Constants, order: jax.Array
+    ) -> tuple[Learning, Metrics]:
         """One step of θ, and one of η through it, on the steps with these numbers."""
         gradients, (networks, optimizer, metrics) = jax.grad(self.meta_loss, has_aux=True)(
-            learning.rewards, learning, given, order
+            learning.rewards, learning, constants, order
         )
         rewards, reward_optimizer = self.reward_optimizer.step(
             gradients, learning.reward_optimizer, learning.rewards
@@ -176,14 +183,14 @@ class LIRPG(PPO):
         return Learning(networks, optimizer, rewards, reward_optimizer), metrics
 
     def meta_loss(
-        self, rewards: RewardNetworks, learning: Learning, given: Given, order: jax.Array
+        self, rewards: RewardNetworks, learning: Learning, constants: Constants, order: jax.Array
     ) -> tuple[jax.Array, tuple[Networks, Any, Metrics]]:
         """How well θ', one step of Adam after θ, does on the extrinsic reward; and θ' itself."""
-        mixed = pick(self.mixed(rewards.intrinsic, given), order)
+        mixed = pick(self.mixed(rewards.intrinsic, constants), order)
         gradients, metrics = jax.grad(self.loss, has_aux=True)(learning.networks, mixed)
         networks, optimizer = self.optimizer.step(gradients, learning.optimizer, learning.networks)
 
-        samples: Samples = pick(given.extrinsic, order)
+        samples: Samples = pick(constants.extrinsic, order)
         log_prob = networks.policy.log_prob(samples.observation, samples.action)
         log_ratio = log_prob - samples.log_prob
         actor_loss = clipped_loss(log_ratio, samples.advantage, samples.weight, self.clip)
@@ -192,22 +199,26 @@ class LIRPG(PPO):
         metrics |= {"meta_actor_loss": actor_loss, "meta_value_loss": value_loss}
         return actor_loss + self.value_coefficient * value_loss, (networks, optimizer, metrics)
 
-    def mixed(self, intrinsic: TanhMLP, given: Given) -> Samples:
+    def mixed(self, intrinsic: TanhMLP, constants: Constants) -> Samples:
         """The samples with the advantages of the mixed reward, as a function of r_in."""
         reward = (
-            self.intrinsic_coefficient * intrinsic_reward(intrinsic, given)
-            + self.extrinsic_coefficient * given.reward
+            self.intrinsic_coefficient * intrinsic_reward(intrinsic, constants)
+            + self.extrinsic_coefficient * constants.reward
         )
-        how = (self.gamma, self.gae_lambda)
-        rollout = given.rollout
-        advantage = generalized_advantages(reward, given.value, given.next_value, rollout, how)
-        return given.extrinsic._replace(
-            advantage=flat(standardize(advantage, rollout.mask)),
-            target=flat(advantage + given.value),
+        advantage = generalized_advantages(
+            reward,
+            constants.value,
+            constants.next_value,
+            constants.rollout,
+            (self.gamma, self.gae_lambda),
+        )
+        return constants.extrinsic._replace(
+            advantage=flat(standardize(advantage, constants.rollout.mask)),
+            target=flat(advantage + constants.value),
         )
 
 
-def intrinsic_reward(network: TanhMLP, given: Given) -> jax.Array:
+def intrinsic_reward(network: TanhMLP, constants: Constants) -> jax.Array:
     """r_in(s, a) in [−1, 1] for every step, the action as the environment got it: (T, L)."""
-    action = jnp.clip(given.rollout.action, -1, 1)
-    return jnp.tanh(network(jnp.concatenate([given.observation, action], axis=-1))[..., 0])
+    action = jnp.clip(constants.rollout.action, -1, 1)
+    return jnp.tanh(network(jnp.concatenate([constants.observation, action], axis=-1))[..., 0])

@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from belated.rollout import Rollout
-
-Metrics = dict[str, jax.Array]
+from belated.experience.rollout import Rollout
+from belated.networks.descent import descend
 
 
 def linear_recurrence(decay: jax.Array, x: jax.Array, *, reverse: bool = False) -> jax.Array:
@@ -131,5 +130,4 @@ class ClippedAdam:
         squares = sum(jnp.sum(gradient**2) for gradient in jax.tree.leaves(gradients))
         shrink = jnp.minimum(1, self._max_norm / jnp.sqrt(squares + 1e-12))
         gradients = jax.tree.map(lambda gradient: gradient * shrink, gradients)
-        updates, state = self._adam.update(gradients, state)
-        return optax.apply_updates(parameters, updates), state
+        return descend(self._adam, gradients, state, parameters)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from belated.backbones.base import Backbone, require_part
 from belated.backbones.policy_gradient import (
     ClippedAdam,
-    Metrics,
     clipped_loss,
     discounted_so_far,
     flat,
@@ -21,11 +21,15 @@ from belated.backbones.policy_gradient import (
     standardize,
     weighted_mean,
 )
-from belated.credit import RolloutCredit
-from belated.critics import CriticConfig, ProblemShape
-from belated.envs.lengths import positive_int
+from belated.credit import Revealed, RolloutCredit
+from belated.experience.base import Metrics
+from belated.experience.batch import Needs
+from belated.experience.on_policy import RolloutTraining
+from belated.experience.rollout import Rollout
+from belated.experience.step import ProblemShape
 from belated.networks import Moments, NormalizedPolicy, TanhMLP, UnsquashedPolicy
-from belated.rollout import Rollout
+from belated.parts import register
+from belated.ranges import checked, fraction, layers, non_negative, positive, positive_int
 
 
 class Networks(NamedTuple):
@@ -57,14 +61,17 @@ class PPOState(NamedTuple):
     key: jax.Array
 
 
+@register
 @dataclass(frozen=True)
-class PPO:
+class PPO(Backbone):
     """Hyperparameters of PPO; the defaults are the usual ones for MuJoCo.
 
     Observations are normalised by their running mean and variance, rewards are divided by the
     running standard deviation of their discounted sum. Both see no more than the method does.
 
     Attributes:
+        credit: what reward the policy learns from.
+        hidden: the hidden layers of the policy and of its value function.
         gamma: the discount of a step.
         gae_lambda: λ of the generalised advantages.
         learning_rate: Adam's.
@@ -77,8 +84,10 @@ class PPO:
         max_gradient_norm: longer gradients are shortened to it.
     """
 
-    on_policy: ClassVar[bool] = True
+    learns_from: ClassVar[type[RolloutTraining]] = RolloutTraining
 
+    credit: RolloutCredit = field(default_factory=Revealed)
+    hidden: tuple[int, ...] = (64, 64)
     gamma: float = 0.99
     gae_lambda: float = 0.95
     learning_rate: float = 3e-4
@@ -91,32 +100,52 @@ class PPO:
     max_gradient_norm: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "minibatches", "rollout_steps"):
-            positive_int(getattr(self, name), name)
+        require_part(self, self.credit, RolloutCredit, "needs a credit rule for rollouts")
+        checked(
+            self,
+            hidden=layers,
+            gamma=fraction,
+            gae_lambda=fraction,
+            learning_rate=non_negative,
+            clip=positive,
+            epochs=positive_int,
+            minibatches=positive_int,
+            rollout_steps=positive_int,
+            value_coefficient=non_negative,
+            entropy_coefficient=non_negative,
+            max_gradient_norm=positive,
+        )
         if self.rollout_steps < self.minibatches:
             raise ValueError(
                 f"A rollout of {self.rollout_steps} steps cannot be split into {self.minibatches} "
                 "minibatches; lower minibatches or raise rollout_steps."
             )
 
-    def init(
-        self,
-        seed: int,
-        shape: ProblemShape,
-        critic: CriticConfig,
-        credit: RolloutCredit,
-        hidden: tuple[int, ...],
-    ) -> PPOState:
-        """Make a fresh state; the critic is not used, a rollout has its own value function."""
+    @property
+    def needs(self) -> Needs:
+        """What the credit rule looks at."""
+        return self.credit.needs
+
+    @property
+    def tells_credit(self) -> bool:
+        """Whether the credit rule tells steps apart."""
+        return self.credit.tells_credit
+
+    def credit_of(self, state: Any, data: Rollout) -> jax.Array:
+        """What the credit rule gives each step: (T, L)."""
+        return self.credit.credit(state.credit, data)
+
+    def init(self, seed: int, shape: ProblemShape) -> PPOState:
+        """Make a fresh state."""
         rng = np.random.default_rng(seed)
-        policy = UnsquashedPolicy(rng, shape.observation_size, hidden, shape.action_size)
-        value = TanhMLP(rng, shape.observation_size, hidden, 1)
+        policy = UnsquashedPolicy(rng, shape.observation_size, self.hidden, shape.action_size)
+        value = TanhMLP(rng, shape.observation_size, self.hidden, 1)
         return PPOState(
             actor=NormalizedPolicy(policy, Moments((shape.observation_size,))),
             value=value,
             optimizer=self.optimizer.init(Networks(policy, value)),
             returns=Moments(),
-            credit=credit.init(rng, shape),
+            credit=self.credit.init(rng, shape),
             key=jax.random.key(rng.integers(2**32, dtype=np.uint32)),
         )
 
@@ -129,12 +158,13 @@ class PPO:
         """Explore: a sample of the policy, given standard normal noise (B, A)."""
         return actor.sample(observation, noise)
 
-    def update(
-        self, state: PPOState, rollout: Rollout, credit: RolloutCredit
-    ) -> tuple[PPOState, Metrics]:
+    def update(self, state: Any, data: Rollout) -> tuple[Any, Metrics]:
         """All epochs of gradient steps on one rollout."""
+        rollout = data
         key, credit_key, order_key = jax.random.split(state.key, 3)
-        learned, reward, credit_metrics = credit.redistribute(state.credit, rollout, credit_key)
+        learned, reward, credit_metrics = self.credit.redistribute(
+            state.credit, rollout, credit_key
+        )
         reward, returns = self.scaled(reward, rollout, state.returns)
         networks = Networks(state.actor.policy, state.value)
         advantage, value = self.advantages(reward, rollout, state.actor.normalizer, state.value)
@@ -152,7 +182,7 @@ class PPO:
 
         (networks, optimizer), metrics = jax.lax.scan(step, (networks, state.optimizer), orders)
         state = PPOState(
-            actor=renewed(state.actor, networks.policy, rollout),
+            actor=next_actor(state.actor, networks.policy, rollout),
             value=networks.value,
             optimizer=optimizer,
             returns=returns,
@@ -179,8 +209,8 @@ class PPO:
             value(normalizer.normalize(observation))[..., 0]
             for observation in (rollout.observation, rollout.next_observation)
         )
-        how = (self.gamma, self.gae_lambda)
-        return generalized_advantages(reward, now, following, rollout, how), now
+        decay = (self.gamma, self.gae_lambda)
+        return generalized_advantages(reward, now, following, rollout, decay), now
 
     def loss(self, networks: Networks, samples: Samples) -> tuple[jax.Array, Metrics]:
         """The clipped loss, with the value's loss and the entropy."""
@@ -218,7 +248,7 @@ def acted(rollout: Rollout, actor: NormalizedPolicy) -> dict[str, jax.Array]:
     }
 
 
-def renewed(
+def next_actor(
     actor: NormalizedPolicy, policy: UnsquashedPolicy, rollout: Rollout
 ) -> NormalizedPolicy:
     """The actor for the next rollout: only now does its normaliser take this one's states in."""

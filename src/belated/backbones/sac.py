@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,16 +13,19 @@ import optax
 
 from belated.backbones.temporal_difference import (
     Critics,
-    Metrics,
+    TemporalDifference,
     bootstrapped,
     critic_loss,
     lowest_next_value,
     move_towards,
 )
-from belated.credit import Credit
-from belated.critics import CriticConfig, ProblemShape
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch
+from belated.experience.step import ProblemShape
 from belated.networks import GaussianPolicy
-from belated.replay import IntervalBatch
+from belated.networks.descent import Optimizer, adam, descend
+from belated.parts import register
+from belated.ranges import checked, flag, non_negative, number, optional, positive
 
 
 class SACState(NamedTuple):
@@ -39,46 +42,41 @@ class SACState(NamedTuple):
     key: jax.Array
 
 
+@register
 @dataclass(frozen=True)
-class SAC:
-    """Hyperparameters of SAC; the defaults are the paper's.
+class SAC(TemporalDifference):
+    """Hyperparameters of SAC beside those of `TemporalDifference`; the defaults are the paper's.
 
     Attributes:
-        gamma: the discount of a step.
-        learning_rate: Adam's, for the actor, the critics and the temperature.
-        tau: how far the target critics move towards the critics in an update.
-        num_critics: how many critics are trained; targets and actor use the lowest.
         initial_temperature: α at the start.
-        target_entropy: what α is adapted to; None for −|A|.
+        target_entropy: what α is adapted to; None or "auto" for −|A|.
         temperature_learning_rate: Adam's for the temperature; None for the same as the others'.
         max_gradient_norm: where the gradients' norm is clipped; None for nowhere.
         smooth_l1: whether large TD errors count linearly, not squared.
     """
 
-    on_policy: ClassVar[bool] = False
-
-    gamma: float = 0.99
-    learning_rate: float = 3e-4
-    tau: float = 0.005
-    num_critics: int = 2
     initial_temperature: float = 1.0
     target_entropy: float | None = None
     temperature_learning_rate: float | None = None
     max_gradient_norm: float | None = None
     smooth_l1: bool = False
 
-    def init(
-        self,
-        seed: int,
-        shape: ProblemShape,
-        critic: CriticConfig,
-        credit: Credit,
-        hidden: tuple[int, ...],
-    ) -> SACState:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked(
+            self,
+            initial_temperature=positive,
+            target_entropy=optional(number, "auto"),
+            temperature_learning_rate=optional(non_negative),
+            max_gradient_norm=optional(positive),
+            smooth_l1=flag,
+        )
+
+    def init(self, seed: int, shape: ProblemShape) -> SACState:
         """Make a fresh state."""
         rng = np.random.default_rng(seed)
-        actor = GaussianPolicy(rng, shape.observation_size, hidden, shape.action_size)
-        critics = tuple(critic.build(rng, shape, hidden) for _ in range(self.num_critics))
+        actor = GaussianPolicy(rng, shape.observation_size, self.hidden, shape.action_size)
+        critics = self._critics(rng, shape)
         log_alpha = jnp.asarray(math.log(self.initial_temperature), jnp.float32)
         key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
         return SACState(
@@ -90,19 +88,16 @@ class SAC:
             actor_optimizer=self._optimizer.init(actor),
             critic_optimizer=self._optimizer.init(critics),
             alpha_optimizer=self._temperature_optimizer.init(log_alpha),
-            credit=credit.init(rng, shape),
+            credit=self.credit.init(rng, shape),
             key=key,
         )
 
     @property
-    def _optimizer(self) -> optax.GradientTransformation:
-        adam = optax.adam(self.learning_rate)
-        if self.max_gradient_norm is not None:
-            adam = optax.chain(optax.clip_by_global_norm(self.max_gradient_norm), adam)
-        return optax.flatten(adam)
+    def _optimizer(self) -> Optimizer:
+        return adam(self.learning_rate, self.max_gradient_norm)
 
     @property
-    def _temperature_optimizer(self) -> optax.GradientTransformation:
+    def _temperature_optimizer(self) -> Optimizer:
         rate = self.temperature_learning_rate
         return optax.adam(self.learning_rate if rate is None else rate)
 
@@ -110,63 +105,52 @@ class SAC:
         """Explore: a sample of the policy, given standard normal noise (B, A)."""
         return actor.sample(observation, noise)[0]
 
-    def update(
-        self, state: SACState, batch: IntervalBatch, credit: Credit
-    ) -> tuple[SACState, Metrics]:
+    def update(self, state: SACState, data: IntervalBatch) -> tuple[SACState, Metrics]:
         """One gradient step of critics, actor and temperature."""
         key, noise_key = jax.random.split(state.key)
-        shape = batch.action.shape
-        next_noise, noise = jax.random.normal(noise_key, (2, *shape))
+        next_noise, noise = jax.random.normal(noise_key, (2, *data.action.shape))
         alpha = jnp.exp(state.log_alpha)
 
-        learned, credit_metrics = credit.update(state.credit, batch, jax.random.fold_in(key, 0))
-        reward = jax.lax.stop_gradient(credit.reward(learned, batch))
-        next_action, next_log_prob = state.actor.sample(batch.next_observation, next_noise)
-        next_value = lowest_next_value(state.targets, batch, next_action) - alpha * next_log_prob
-        target = bootstrapped(reward, batch, self.gamma, next_value)
+        learned, reward, credit_metrics = self._reward(state, data, key)
+        next_action, next_log_prob = state.actor.sample(data.next_observation, next_noise)
+        next_value = lowest_next_value(state.targets, data, next_action) - alpha * next_log_prob
+        target = bootstrapped(reward, data, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
-            state.critics, batch, target, self.smooth_l1
+            state.critics, data, target, self.smooth_l1
         )
-        critics, critic_optimizer = _step(
+        critics, critic_optimizer = descend(
             self._optimizer, gradients, state.critic_optimizer, state.critics
         )
-
         (actor_loss, log_prob), gradients = jax.value_and_grad(_actor_loss, has_aux=True)(
-            state.actor, critics, encodings, batch, noise, alpha
+            state.actor, critics, encodings, data, noise, alpha
         )
-        actor, actor_optimizer = _step(
+        actor, actor_optimizer = descend(
             self._optimizer, gradients, state.actor_optimizer, state.actor
         )
-
-        target_entropy = -shape[1] if self.target_entropy is None else self.target_entropy
-        gradient = -(jnp.mean(log_prob) + target_entropy)  # of −log α·(log π + target)
-        log_alpha, alpha_optimizer = _step(
-            self._temperature_optimizer, gradient, state.alpha_optimizer, state.log_alpha
-        )
-
-        state = SACState(
+        state = state._replace(
             actor=actor,
             critics=critics,
             targets=move_towards(state.targets, critics, self.tau),
-            log_alpha=log_alpha,
             actor_optimizer=actor_optimizer,
             critic_optimizer=critic_optimizer,
-            alpha_optimizer=alpha_optimizer,
             credit=learned,
             key=key,
         )
+        state = self._adapt_temperature(state, log_prob, data.action.shape[1])
         return state, metrics | credit_metrics | {
             "actor_loss": actor_loss,
             "entropy": -jnp.mean(log_prob),
             "temperature": alpha,
         }
 
-
-def _step(
-    optimizer: optax.GradientTransformation, gradients: Any, state: Any, parameters: Any
-) -> tuple[Any, Any]:
-    updates, state = optimizer.update(gradients, state)
-    return optax.apply_updates(parameters, updates), state
+    def _adapt_temperature(self, state: SACState, log_prob: jax.Array, actions: int) -> SACState:
+        """One step down −log α·(log π + target)."""
+        target_entropy = -actions if self.target_entropy is None else self.target_entropy
+        gradient = -(jnp.mean(log_prob) + target_entropy)
+        log_alpha, alpha_optimizer = descend(
+            self._temperature_optimizer, gradient, state.alpha_optimizer, state.log_alpha
+        )
+        return state._replace(log_alpha=log_alpha, alpha_optimizer=alpha_optimizer)
 
 
 def _actor_loss(

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from belated.backbones.temporal_difference import (
     Critics,
-    Metrics,
+    TemporalDifference,
     bootstrapped,
     critic_loss,
     lowest_next_value,
     move_towards,
 )
-from belated.credit import Credit
-from belated.critics import CriticConfig, ProblemShape
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch
+from belated.experience.step import ProblemShape
 from belated.networks import DeterministicPolicy
-from belated.replay import IntervalBatch
+from belated.networks.descent import descend
+from belated.parts import register
+from belated.ranges import checked, non_negative, positive_int
 
 
 class TD3State(NamedTuple):
@@ -38,44 +40,38 @@ class TD3State(NamedTuple):
     key: jax.Array
 
 
+@register
 @dataclass(frozen=True)
-class TD3:
-    """Hyperparameters of TD3; what it shares with SAC has the paper's values.
+class TD3(TemporalDifference):
+    """Hyperparameters of TD3 beside those of `TemporalDifference`; the actor uses the first critic.
 
     Attributes:
-        gamma: the discount of a step.
-        learning_rate: Adam's, for the actor and the critics.
-        tau: how far the targets move in an update of theirs.
-        num_critics: how many critics are trained; targets use the lowest, the actor the first.
         exploration_noise: standard deviation of the noise on actions taken.
         target_noise: standard deviation of the noise on the target policy's actions.
         target_noise_clip: where that noise is clipped.
         policy_delay: how many updates of the critics come with one of the actor and the targets.
     """
 
-    on_policy: ClassVar[bool] = False
-
-    gamma: float = 0.99
-    learning_rate: float = 3e-4
-    tau: float = 0.005
-    num_critics: int = 2
     exploration_noise: float = 0.1
     target_noise: float = 0.2
     target_noise_clip: float = 0.5
     policy_delay: int = 2
 
-    def init(
-        self,
-        seed: int,
-        shape: ProblemShape,
-        critic: CriticConfig,
-        credit: Credit,
-        hidden: tuple[int, ...],
-    ) -> TD3State:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked(
+            self,
+            exploration_noise=non_negative,
+            target_noise=non_negative,
+            target_noise_clip=non_negative,
+            policy_delay=positive_int,
+        )
+
+    def init(self, seed: int, shape: ProblemShape) -> TD3State:
         """Make a fresh state."""
         rng = np.random.default_rng(seed)
-        actor = DeterministicPolicy(rng, shape.observation_size, hidden, shape.action_size)
-        critics = tuple(critic.build(rng, shape, hidden) for _ in range(self.num_critics))
+        actor = DeterministicPolicy(rng, shape.observation_size, self.hidden, shape.action_size)
+        critics = self._critics(rng, shape)
         key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
         return TD3State(
             actor=actor,
@@ -85,13 +81,9 @@ class TD3:
             actor_optimizer=self._optimizer.init(actor),
             critic_optimizer=self._optimizer.init(critics),
             updates=jnp.zeros((), jnp.int32),
-            credit=credit.init(rng, shape),
+            credit=self.credit.init(rng, shape),
             key=key,
         )
-
-    @property
-    def _optimizer(self) -> optax.GradientTransformation:
-        return optax.flatten(optax.adam(self.learning_rate))
 
     def act(
         self, actor: DeterministicPolicy, observation: jax.Array, noise: jax.Array
@@ -99,24 +91,23 @@ class TD3:
         """Explore: the policy's action with noise, given standard normal noise (B, A)."""
         return jnp.clip(actor.mode(observation) + self.exploration_noise * noise, -1, 1)
 
-    def update(
-        self, state: TD3State, batch: IntervalBatch, credit: Credit
-    ) -> tuple[TD3State, Metrics]:
+    def update(self, state: TD3State, data: IntervalBatch) -> tuple[TD3State, Metrics]:
         """One gradient step of the critics and, every so often, of the actor."""
         key, noise_key = jax.random.split(state.key)
-        noise = self.target_noise * jax.random.normal(noise_key, batch.action.shape)
+        noise = self.target_noise * jax.random.normal(noise_key, data.action.shape)
         noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
-        next_action = state.target_actor.mode(batch.next_observation) + noise
-        learned, credit_metrics = credit.update(state.credit, batch, jax.random.fold_in(key, 0))
-        reward = jax.lax.stop_gradient(credit.reward(learned, batch))
-        next_value = lowest_next_value(state.targets, batch, jnp.clip(next_action, -1, 1))
-        target = bootstrapped(reward, batch, self.gamma, next_value)
+        next_action = state.target_actor.mode(data.next_observation) + noise
+        learned, reward, credit_metrics = self._reward(state, data, key)
+        next_value = lowest_next_value(state.targets, data, jnp.clip(next_action, -1, 1))
+        target = bootstrapped(reward, data, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
-            state.critics, batch, target
+            state.critics, data, target
         )
-        updates, critic_optimizer = self._optimizer.update(gradients, state.critic_optimizer)
+        critics, critic_optimizer = descend(
+            self._optimizer, gradients, state.critic_optimizer, state.critics
+        )
         state = state._replace(
-            critics=optax.apply_updates(state.critics, updates),
+            critics=critics,
             critic_optimizer=critic_optimizer,
             updates=state.updates + 1,
             credit=learned,
@@ -124,7 +115,7 @@ class TD3:
         )
         state = jax.lax.cond(
             state.updates % self.policy_delay == 0,
-            lambda s: self._update_actor(s, encodings[0], batch),
+            lambda s: self._update_actor(s, encodings[0], data),
             lambda s: s,
             state,
         )
@@ -132,8 +123,9 @@ class TD3:
 
     def _update_actor(self, state: TD3State, encoding: Any, batch: IntervalBatch) -> TD3State:
         gradients = jax.grad(_actor_loss)(state.actor, state.critics[0], encoding, batch)
-        updates, actor_optimizer = self._optimizer.update(gradients, state.actor_optimizer)
-        actor = optax.apply_updates(state.actor, updates)
+        actor, actor_optimizer = descend(
+            self._optimizer, gradients, state.actor_optimizer, state.actor
+        )
         return state._replace(
             actor=actor,
             actor_optimizer=actor_optimizer,

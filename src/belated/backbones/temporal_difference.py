@@ -1,19 +1,96 @@
-"""What SAC and TD3 share: the loss of the critics and their slow copies."""
+"""What backbones share that learn values by temporal differences from a replay."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
-from belated.critics import Critic
-from belated.replay import IntervalBatch
+from belated.backbones.base import Backbone, require_part
+from belated.credit import Credit, Revealed
+from belated.critics import Critic, CriticConfig, Markov
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch, Needs
+from belated.experience.off_policy import ReplayTraining
+from belated.experience.step import ProblemShape
+from belated.networks.descent import Optimizer, adam
+from belated.ranges import checked, fraction, layers, non_negative, positive_int
 
-Metrics = dict[str, jax.Array]
 Tree = TypeVar("Tree")
 Critics = tuple[Critic, ...]
+
+
+@dataclass(frozen=True)
+class TemporalDifference(Backbone):
+    """Hyperparameters of every backbone with critics and targets; the defaults are the paper's.
+
+    Attributes:
+        critic: what values depend on.
+        credit: what reward the TD target sees.
+        hidden: the hidden layers of the actor and of state-action networks.
+        gamma: the discount of a step.
+        learning_rate: Adam's, for the actor and the critics.
+        tau: how far the targets move in an update of theirs.
+        num_critics: how many critics are trained; the target uses the lowest.
+    """
+
+    learns_from: ClassVar[type[ReplayTraining]] = ReplayTraining
+
+    critic: CriticConfig = field(default_factory=Markov)
+    credit: Credit = field(default_factory=Revealed)
+    hidden: tuple[int, ...] = (256, 256)
+    gamma: float = 0.99
+    learning_rate: float = 3e-4
+    tau: float = 0.005
+    num_critics: int = 2
+
+    def __post_init__(self) -> None:
+        require_part(self, self.critic, CriticConfig, "needs a recipe for critics")
+        require_part(self, self.credit, Credit, "needs a credit rule for a replay")
+        checked(
+            self,
+            hidden=layers,
+            gamma=fraction,
+            learning_rate=non_negative,
+            tau=fraction,
+            num_critics=positive_int,
+        )
+
+    @property
+    def needs(self) -> Needs:
+        """What the critics and the credit rule look at."""
+        return self.critic.needs | self.credit.needs
+
+    @property
+    def tells_credit(self) -> bool:
+        """Whether the credit rule or the critics tell steps apart."""
+        return self.credit.tells_credit or self.critic.tells_credit
+
+    def credit_of(self, state: Any, data: IntervalBatch) -> jax.Array:
+        """What the credit rule gives each step, or else what it adds to the critics' H: (B,)."""
+        if self.credit.tells_credit:
+            credit = self.credit.reward(state.credit, data)
+        else:
+            credit = jnp.mean(jnp.stack([c.credit(data) for c in state.critics]), axis=0)
+        return jnp.where(data.revealed > 0, credit, jnp.nan)
+
+    @property
+    def _optimizer(self) -> Optimizer:
+        return adam(self.learning_rate)
+
+    def _critics(self, rng: np.random.Generator, shape: ProblemShape) -> Critics:
+        return tuple(self.critic.build(rng, shape, self.hidden) for _ in range(self.num_critics))
+
+    def _reward(
+        self, state: Any, batch: IntervalBatch, key: jax.Array
+    ) -> tuple[Any, jax.Array, Metrics]:
+        """What the credit rule has learned from a batch, and the reward that it gives: (B,)."""
+        learned, metrics = self.credit.update(state.credit, batch, jax.random.fold_in(key, 0))
+        return learned, jax.lax.stop_gradient(self.credit.reward(learned, batch)), metrics
 
 
 def critic_loss(
@@ -29,18 +106,17 @@ def critic_loss(
 
     Returns:
         The loss, and beside it the critics' encodings of the batch, for the actor's loss, and
-        metrics.
+        metrics; those of the critics' own are means over them.
     """
     encodings = tuple(critic.encode(batch) for critic in critics)
     observation, action = batch.observation, batch.action
     values = [c.value(e, observation, action) for c, e in zip(critics, encodings, strict=True)]
     error = optax.huber_loss if smooth_l1 else jnp.square
     td_loss = sum((jnp.mean(error(q - target)) for q in values), jnp.zeros(()))
-    auxiliary = sum(
-        (c.auxiliary_loss(e, batch) for c, e in zip(critics, encodings, strict=True)),
-        jnp.zeros(()),
-    )
-    metrics = {
+    more = [c.auxiliary_loss(e, batch) for c, e in zip(critics, encodings, strict=True)]
+    auxiliary = sum((loss for loss, _ in more), jnp.zeros(()))
+    own = {name: jnp.mean(jnp.stack([m[name] for _, m in more])) for name in more[0][1]}
+    metrics = own | {
         "td_loss": td_loss,
         "auxiliary_loss": auxiliary,
         "value_mean": jnp.mean(jnp.stack(values)),

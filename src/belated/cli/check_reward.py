@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from belated.envs.invariance import InvarianceReport, measure_invariance
+from belated.analysis.invariance import InvarianceReport, measure_invariance
 from belated.envs.tasks import make
 
 

@@ -34,7 +34,7 @@ def demo(steps: int = 40_000, seed: int = 1, out: Path = Path("demo")) -> int:
         # The environment and the deterministic policy know no chance: one episode tells all.
         callbacks = [Evaluate(every=2_500, episodes=1), ProgressBar(steps, f"{method:13}")]
         agent.learn(steps, callback=callbacks)
-        curves[method] = [agent.history]
+        curves[method] = [agent.evaluations]
         console.print(f"{method}: {_outcome(agent)}")
         if method == "hc-singleton":
             heatmap = point_reach_heatmap(
@@ -53,7 +53,7 @@ def demo(steps: int = 40_000, seed: int = 1, out: Path = Path("demo")) -> int:
 
 
 def _outcome(agent: belated.Agent) -> str:
-    needed = [row["length_mean"] for row in agent.history]
+    needed = [row["length_mean"] for row in agent.evaluations]
     if needed[-1] >= 500:
         return f"does not reach the target within 500 steps after {agent.steps} steps of training"
     return (

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from belated.envs.lengths import positive_int
+from belated.ranges import positive_int
 from belated.tabular import Claim, check_claims
 
 

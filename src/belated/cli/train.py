@@ -10,9 +10,10 @@ from typing import Any
 
 import belated
 from belated.envs.intervals import AnyEnv
+from belated.envs.rewards import names_code
 from belated.envs.tasks import make
-from belated.methods import to_json
-from belated.training import checkpoint
+from belated.parts import to_json
+from belated.training import persistence
 from belated.training.agent import Agent
 
 DEFAULT_STEPS = 1_000_000
@@ -54,6 +55,8 @@ class Train:
     """How many steps lie between two evaluations."""
     eval_episodes: int = 10
     """How many episodes an evaluation has."""
+    log_every: int = 1_000
+    """How many steps lie between two rows of progress.csv without an evaluation."""
     checkpoint_every: int = 50_000
     """How many steps lie between two checkpoints; there is always one at the end."""
     num_envs: int = 1
@@ -63,6 +66,8 @@ class Train:
     precision=bfloat16."""
     tensorboard: bool = False
     """Also write event files for TensorBoard."""
+    wandb: bool = False
+    """Also send rows to Weights & Biases (needs the extra wandb)."""
     progress: bool = True
     """Show a progress bar."""
 
@@ -85,8 +90,10 @@ def train(config: Train) -> int:
             out=folder,
             eval_every=config.eval_every,
             eval_episodes=config.eval_episodes,
+            log_every=config.log_every,
             checkpoint_every=config.checkpoint_every,
             tensorboard=config.tensorboard,
+            wandb=config.wandb,
         )
     except KeyboardInterrupt:
         print(
@@ -94,7 +101,7 @@ def train(config: Train) -> int:
             f"  belated train --resume {folder}"
         )
         return 130
-    last = agent.history[-1]["return_mean"]
+    last = agent.evaluations[-1]["return_mean"]
     print(f"{folder}: return {last:,.1f} after {agent.steps} steps")
     return 0
 
@@ -113,8 +120,8 @@ def _start(config: Train) -> tuple[Path, Agent]:
 
 
 def _new_agent(config: Train, env: AnyEnv) -> Agent:
-    how: dict[str, Any] = {"seed": config.seed, "num_envs": config.num_envs}
-    return Agent(config.method, env, **how, **_overrides(config))
+    overrides = _overrides(config)
+    return Agent(config.method, env, seed=config.seed, num_envs=config.num_envs, **overrides)
 
 
 _NOT_SETTINGS = ("out", "resume", "progress", "trust")
@@ -146,7 +153,7 @@ def _resume(config: Train, folder: Path) -> tuple[Path, Train, Agent]:
     )
     require_trust(settings, folder, config.trust)
     env = make_env(settings)
-    if checkpoint.exists(folder):
+    if persistence.exists(folder):
         agent = Agent.load(folder, env)
     else:  # it was stopped before the first checkpoint
         agent = _new_agent(settings, env)
@@ -161,10 +168,9 @@ def require_trust(config: Train, folder: Path, trust: bool) -> None:
     Raises:
         ValueError: if they name anything and ``trust`` is False.
     """
-    names = [config.env or ""]
-    if config.reward is not None and not config.reward.startswith("weighted:"):
-        names.append(config.reward)
-    named = [name for name in names if ":" in name]
+    named = [config.env] if config.env is not None and ":" in config.env else []
+    if config.reward is not None and names_code(config.reward):
+        named.append(config.reward)
     if named and not trust:
         raise ValueError(
             f"The settings in {folder} name code to import: {', '.join(named)}. If you trust the "

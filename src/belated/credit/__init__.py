@@ -1,10 +1,9 @@
 """Credit rules: what reward a learner sees."""
 
-from belated.credit.base import Credit
+from belated.credit.base import Credit, RolloutCredit
 from belated.credit.dense import Dense
 from belated.credit.ircr import IRCR
 from belated.credit.revealed import Revealed
-from belated.credit.rollouts import RolloutCredit
 from belated.credit.rrd import RRD
 from belated.credit.rudder import Rudder
 

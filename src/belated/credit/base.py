@@ -1,32 +1,34 @@
-"""What a credit rule must be able to say."""
+"""What a credit rule must be able to say: to backbones that learn from a replay, or from rollouts.
+
+A rule is a frozen set of hyperparameters; what it has learned is a state that the backbone carries
+along, a pytree of the rule's own kind.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 
-from belated.critics import ProblemShape
-from belated.replay import IntervalBatch
-
-Metrics = dict[str, jax.Array]
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch, Needs
+from belated.experience.rollout import Rollout
+from belated.experience.step import ProblemShape
 
 
 @runtime_checkable
 class Credit(Protocol):
-    """A rule that gives every step of a batch a reward, for the TD target to see.
+    """A rule that gives every step of a batch a reward, for the TD target to see."""
 
-    A rule is a frozen set of hyperparameters; what it has learned is a state that the backbone
-    carries along, a pytree of the rule's own kind.
-    """
+    @property
+    def needs(self) -> Needs:
+        """The optional fields of a batch that it looks at."""
 
-    needs_dense: ClassVar[bool]
-    """Whether the rule looks at the hidden per-step reward."""
-    uses_windows: ClassVar[bool]
-    """Whether it looks at the windows of a batch."""
-    tells_steps_apart: ClassVar[bool]
-    """Whether its rewards say which steps of an interval earned its reward."""
+    @property
+    def tells_credit(self) -> bool:
+        """Whether its rewards say which steps of an interval earned its reward."""
 
     def init(self, rng: np.random.Generator, shape: ProblemShape) -> Any:
         """Make a fresh state."""
@@ -38,12 +40,35 @@ class Credit(Protocol):
         """What the TD target adds for each step: (B,)."""
 
 
-class Fixed:
+@runtime_checkable
+class RolloutCredit(Protocol):
+    """A rule that gives every step of a rollout a reward."""
+
+    @property
+    def needs(self) -> Needs:
+        """``dense_reward`` if it looks at that."""
+
+    @property
+    def tells_credit(self) -> bool:
+        """Whether its rewards say which steps of an interval earned its reward."""
+
+    def init(self, rng: np.random.Generator, shape: ProblemShape) -> Any:
+        """Make a fresh state."""
+
+    def redistribute(
+        self, state: Any, rollout: Rollout, key: jax.Array
+    ) -> tuple[Any, jax.Array, Metrics]:
+        """Learn from a rollout and return the reward of each of its steps, (T, L), 0 in padding."""
+
+    def credit(self, state: Any, rollout: Rollout) -> jax.Array:
+        """The reward that it would give each step, (T, L), without learning."""
+
+
+class Unlearned:
     """The part of a rule that has nothing to learn."""
 
-    needs_dense: ClassVar[bool] = False
-    uses_windows: ClassVar[bool] = False
-    tells_steps_apart: ClassVar[bool] = False
+    needs: ClassVar[Needs] = frozenset()
+    tells_credit: ClassVar[bool] = False
 
     def init(self, rng: np.random.Generator, shape: ProblemShape) -> None:
         """There is no state."""
@@ -51,3 +76,17 @@ class Fixed:
     def update(self, state: None, batch: IntervalBatch, key: jax.Array) -> tuple[None, Metrics]:
         """Learn nothing."""
         return None, {}
+
+
+class UnlearnedOnRollouts(Unlearned):
+    """The same for rules that have a reward for rollouts too."""
+
+    @abstractmethod
+    def credit(self, state: None, rollout: Rollout) -> jax.Array:
+        """The reward of each step of a rollout: (T, L)."""
+
+    def redistribute(
+        self, state: None, rollout: Rollout, key: jax.Array
+    ) -> tuple[None, jax.Array, Metrics]:
+        """Return the reward of each step of a rollout: (T, L)."""
+        return None, self.credit(state, rollout), {}

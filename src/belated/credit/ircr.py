@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.credit.base import Metrics
-from belated.critics import ProblemShape
-from belated.replay import IntervalBatch
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch, Needs
+from belated.experience.step import ProblemShape
+from belated.parts import register
+from belated.ranges import checked, flag
 
 
 class Bounds(NamedTuple):
@@ -21,6 +23,7 @@ class Bounds(NamedTuple):
     high: jax.Array
 
 
+@register
 @dataclass(frozen=True)
 class IRCR:
     """Guidance rewards (Gangwani et al., 2020), with intervals in the place of episodes.
@@ -35,9 +38,15 @@ class IRCR:
 
     per_step: bool = False
 
-    needs_dense: ClassVar[bool] = False
-    uses_windows: ClassVar[bool] = False
-    tells_steps_apart: ClassVar[bool] = True
+    tells_credit: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked(self, per_step=flag)
+
+    @property
+    def needs(self) -> Needs:
+        """The bounds of what a step may be credited with."""
+        return frozenset({"mean_reward_bounds" if self.per_step else "reward_bounds"})
 
     def init(self, rng: np.random.Generator, shape: ProblemShape) -> Bounds:
         """Make a fresh state."""

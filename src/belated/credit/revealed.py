@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 import jax
 
-from belated.credit.base import Fixed, Metrics
-from belated.replay import IntervalBatch
-from belated.rollout import Rollout
+from belated.credit.base import UnlearnedOnRollouts
+from belated.experience.batch import IntervalBatch
+from belated.experience.rollout import Rollout
+from belated.parts import register
 
 
+@register
 @dataclass(frozen=True)
-class Revealed(Fixed):
+class Revealed(UnlearnedOnRollouts):
     """R_t: the interval's reward on its last step, 0 before."""
 
     def reward(self, state: None, batch: IntervalBatch) -> jax.Array:
@@ -20,8 +22,7 @@ class Revealed(Fixed):
         reward: jax.Array = batch.reward
         return reward
 
-    def redistribute(
-        self, state: None, rollout: Rollout, key: jax.Array
-    ) -> tuple[None, jax.Array, Metrics]:
-        """Return the reward of each step of a rollout: (T, L)."""
-        return None, rollout.reward, {}
+    def credit(self, state: None, rollout: Rollout) -> jax.Array:
+        """The reward of each step of a rollout: (T, L)."""
+        reward: jax.Array = rollout.reward
+        return reward

@@ -5,24 +5,62 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from belated.credit.base import Metrics
-from belated.critics import ProblemShape
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch, Needs
+from belated.experience.step import ProblemShape
 from belated.networks import MLP
-from belated.replay import IntervalBatch
+from belated.networks.descent import Optimizer, adam, descend
+from belated.parts import register
+from belated.ranges import checked, flag, layers, non_negative, positive_int
+
+
+class RewardNetwork(eqx.Module):
+    """r̂(s, a, s − s'), which does not see the phase."""
+
+    network: MLP
+    shape: ProblemShape = eqx.field(static=True)
+
+    def __init__(
+        self, rng: np.random.Generator, shape: ProblemShape, units: tuple[int, ...]
+    ) -> None:
+        self.network = MLP(rng, 2 * shape.state_size + shape.action_size, units, 1)
+        self.shape = shape
+
+    def inputs(self, observation: jax.Array, action: jax.Array, following: jax.Array) -> jax.Array:
+        """What r̂ sees of steps: (..., F)."""
+        state = self.shape.state_of(observation)
+        change = state - self.shape.state_of(following)
+        return jnp.concatenate([state, action, change], axis=-1)
+
+    def steps_of_windows(self, batch: IntervalBatch, intervals: int) -> tuple[jax.Array, jax.Array]:
+        """The steps of the first windows of a batch, as r̂ sees them, and which of them count.
+
+        Returns:
+            (W, I, F), and (W, I): 1.0 for the steps that the interval's reward sums over.
+        """
+        window, mask = batch.window[:, :intervals], batch.window_mask[:, :intervals]
+        length, end = batch.length[:intervals], batch.window_end[:intervals]
+        observation, action = self.shape.split(window)
+        places = jnp.arange(len(window))[:, None]
+        last = jnp.max(jnp.where(mask > 0, places, 0), axis=0)
+        following = jnp.concatenate([observation[1:], end[None]])
+        following = jnp.where((places == last)[:, :, None], end, following)
+        return self.inputs(observation, action, following), mask * (places < length)
 
 
 class RRDState(NamedTuple):
     """The reward network r̂ and its optimiser."""
 
-    network: MLP
+    network: RewardNetwork
     optimizer: Any
 
 
+@register
 @dataclass(frozen=True)
 class RRD:
     """Least squares of mean r̂ over (a random part of) an interval against r(τ_i)/n_i.
@@ -46,31 +84,41 @@ class RRD:
     subset: int = 64
     unbiased: bool = True
 
-    needs_dense: ClassVar[bool] = False
-    uses_windows: ClassVar[bool] = True
-    tells_steps_apart: ClassVar[bool] = True
+    needs: ClassVar[Needs] = frozenset({"window", "window_end"})
+    tells_credit: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked(
+            self,
+            reward_units=layers,
+            reward_learning_rate=non_negative,
+            intervals=positive_int,
+            subset=positive_int,
+            unbiased=flag,
+        )
 
     def init(self, rng: np.random.Generator, shape: ProblemShape) -> RRDState:
         """Make a fresh state."""
-        inputs = 2 * (shape.observation_size - 1) + shape.action_size
-        network = MLP(rng, inputs, self.reward_units, 1)
+        network = RewardNetwork(rng, shape, self.reward_units)
         return RRDState(network, self._optimizer.init(network))
 
     @property
-    def _optimizer(self) -> optax.GradientTransformation:
-        return optax.flatten(optax.adam(self.reward_learning_rate))
+    def _optimizer(self) -> Optimizer:
+        return adam(self.reward_learning_rate)
 
     def update(
         self, state: RRDState, batch: IntervalBatch, key: jax.Array
     ) -> tuple[RRDState, Metrics]:
         """One gradient step of r̂."""
         gradients, metrics = jax.grad(self.loss, has_aux=True)(state.network, batch, key)
-        updates, optimizer = self._optimizer.update(gradients, state.optimizer)
-        return RRDState(optax.apply_updates(state.network, updates), optimizer), metrics
+        updated = descend(self._optimizer, gradients, state.optimizer, state.network)
+        return RRDState(*updated), metrics
 
-    def loss(self, network: MLP, batch: IntervalBatch, key: jax.Array) -> tuple[jax.Array, Metrics]:
+    def loss(
+        self, network: RewardNetwork, batch: IntervalBatch, key: jax.Array
+    ) -> tuple[jax.Array, Metrics]:
         """The mean of (mean r̂ − r(τ_i)/n_i)², less the chance of the choice of steps."""
-        steps, counts = _steps_of_windows(batch, self.intervals)  # (W, I, F), (W, I)
+        steps, counts = network.steps_of_windows(batch, self.intervals)  # (W, I, F), (W, I)
         rewards, revealed = (x[: self.intervals] for x in (batch.interval_reward, batch.revealed))
         n = jnp.sum(counts, axis=0)
         if len(steps) > self.subset:
@@ -79,7 +127,7 @@ class RRD:
             steps = jnp.take_along_axis(steps, chosen[:, :, None], axis=0)
             counts = jnp.take_along_axis(counts, chosen, axis=0)
         k = jnp.sum(counts, axis=0)
-        values = network.columns(steps.reshape(-1, steps.shape[-1]).T).reshape(counts.shape)
+        values = network.network.columns(steps.reshape(-1, steps.shape[-1]).T).reshape(counts.shape)
         mean = jnp.sum(values * counts, axis=0) / jnp.maximum(k, 1)
         missing = mean - rewards / jnp.maximum(n, 1)
         errors = missing**2
@@ -96,28 +144,6 @@ class RRD:
 
     def reward(self, state: RRDState, batch: IntervalBatch) -> jax.Array:
         """r̂ of each step: (B,)."""
-        inputs = _inputs(batch.observation, batch.action, batch.next_observation)
-        return state.network(inputs)[:, 0]
-
-
-def _inputs(observation: jax.Array, action: jax.Array, following: jax.Array) -> jax.Array:
-    """What r̂ sees of a step: (s, a, s − s'), without the phase, the last number of s."""
-    state = observation[..., :-1]
-    return jnp.concatenate([state, action, state - following[..., :-1]], axis=-1)
-
-
-def _steps_of_windows(batch: IntervalBatch, intervals: int) -> tuple[jax.Array, jax.Array]:
-    """The steps of the first windows of a batch, as r̂ sees them, and which of them count.
-
-    Returns:
-        (W, I, F), and (W, I): 1.0 for the steps that the interval's reward sums over.
-    """
-    window, mask = batch.window[:, :intervals], batch.window_mask[:, :intervals]
-    length, end = batch.length[:intervals], batch.window_end[:intervals]
-    size = end.shape[-1]
-    observation, action = window[..., :size], window[..., size:]
-    places = jnp.arange(len(window))[:, None]
-    last = jnp.max(jnp.where(mask > 0, places, 0), axis=0)
-    following = jnp.concatenate([observation[1:], end[None]])
-    following = jnp.where((places == last)[:, :, None], end, following)
-    return _inputs(observation, action, following), mask * (places < length)
+        network = state.network
+        inputs = network.inputs(batch.observation, batch.action, batch.next_observation)
+        return network.network(inputs)[:, 0]

@@ -9,14 +9,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 import optax
 
-from belated.credit.base import Metrics
-from belated.critics import ProblemShape
-from belated.envs.lengths import positive_int
+from belated.experience.base import Metrics
+from belated.experience.batch import Needs
+from belated.experience.rollout import Rollout
+from belated.experience.step import ProblemShape
 from belated.networks import Linear, Moments, ReducedLSTM
-from belated.rollout import Rollout
+from belated.networks.descent import Optimizer, descend
+from belated.parts import register
+from belated.ranges import checked, non_negative, positive, positive_int
 
 
 class Predictor(eqx.Module):
@@ -24,10 +26,12 @@ class Predictor(eqx.Module):
 
     lstm: ReducedLSTM
     head: Linear
+    shape: ProblemShape = eqx.field(static=True)
 
-    def __init__(self, rng: np.random.Generator, inputs: int, units: int) -> None:
-        self.lstm = ReducedLSTM(rng, inputs, units)
+    def __init__(self, rng: np.random.Generator, shape: ProblemShape, units: int) -> None:
+        self.lstm = ReducedLSTM(rng, input_size(shape), units)
         self.head = Linear(rng, units, 1)
+        self.shape = shape
 
     def __call__(self, inputs: jax.Array, start: jax.Array) -> jax.Array:
         """g_t of intervals that follow each other: (T, B)."""
@@ -62,6 +66,7 @@ class RudderState(NamedTuple):
     lessons: Lessons
 
 
+@register
 @dataclass(frozen=True)
 class Rudder:
     """Predicts an interval's reward after every step; a step's reward is the prediction's change.
@@ -82,9 +87,8 @@ class Rudder:
         lessons: how many are kept.
     """
 
-    needs_dense: ClassVar[bool] = False
-    uses_windows: ClassVar[bool] = False
-    tells_steps_apart: ClassVar[bool] = True
+    needs: ClassVar[Needs] = frozenset()
+    tells_credit: ClassVar[bool] = True
 
     lstm_units: int = 64
     lstm_learning_rate: float = 1e-3
@@ -96,13 +100,19 @@ class Rudder:
     lessons: int = 64
 
     def __post_init__(self) -> None:
-        for name in ("lstm_units", "rollout_passes", "lesson_passes", "lesson_batch", "lessons"):
-            positive_int(getattr(self, name), name)
+        counts = ("lstm_units", "rollout_passes", "lesson_passes", "lesson_batch", "lessons")
+        checked(
+            self,
+            lstm_learning_rate=non_negative,
+            weight_decay=non_negative,
+            max_error=positive,
+            **dict.fromkeys(counts, positive_int),
+        )
 
     def init(self, rng: np.random.Generator, shape: ProblemShape) -> RudderState:
         """Make a fresh state."""
-        size = 2 * shape.observation_size - 1 + shape.action_size
-        predictor = Predictor(rng, size, self.lstm_units)
+        size = input_size(shape)
+        predictor = Predictor(rng, shape, self.lstm_units)
         return RudderState(
             predictor=predictor,
             optimizer=self._optimizer.init(predictor),
@@ -116,7 +126,7 @@ class Rudder:
         )
 
     @property
-    def _optimizer(self) -> optax.GradientTransformation:
+    def _optimizer(self) -> Optimizer:
         decay = optax.add_decayed_weights(self.weight_decay)
         return optax.flatten(optax.chain(decay, optax.adam(self.lstm_learning_rate)))
 
@@ -124,7 +134,7 @@ class Rudder:
         self, state: RudderState, rollout: Rollout, key: jax.Array
     ) -> tuple[RudderState, jax.Array, Metrics]:
         """Learn from a rollout and return the reward of each of its steps: (T, L)."""
-        intervals = intervals_of(rollout)
+        intervals = intervals_of(rollout, state.predictor.shape)
         state = state._replace(
             inputs=state.inputs.update(intervals.inputs, rollout.mask),
             rewards=state.rewards.update(intervals.reward, intervals.last),
@@ -137,11 +147,10 @@ class Rudder:
         reward = quality * redistributed(state, intervals, rollout) + (1 - quality) * rollout.reward
         return state, reward, {"rudder_error": error, "rudder_quality": quality}
 
-    def credit(self, state: RudderState, rollout: Rollout) -> npt.NDArray[np.float64]:
+    def credit(self, state: RudderState, rollout: Rollout) -> jax.Array:
         """The redistributed reward of each step, (T, L); NaN where none was revealed."""
-        intervals = intervals_of(rollout)
-        reward = redistributed(state, intervals, rollout)
-        return np.where(intervals.share > 0, np.asarray(reward, np.float64), np.nan)
+        intervals = intervals_of(rollout, state.predictor.shape)
+        return jnp.where(intervals.share > 0, redistributed(state, intervals, rollout), jnp.nan)
 
     def _train(
         self, state: RudderState, intervals: Intervals, misses: jax.Array, key: jax.Array
@@ -157,8 +166,7 @@ class Rudder:
         def step(carry: tuple[Predictor, Any], examples: Intervals) -> tuple[Predictor, Any]:
             predictor, optimizer = carry
             gradients = jax.grad(prediction_loss)(predictor, examples)
-            updates, optimizer = self._optimizer.update(gradients, optimizer, predictor)
-            return optax.apply_updates(predictor, updates), optimizer
+            return descend(self._optimizer, gradients, optimizer, predictor)
 
         def on_lessons(carry: tuple[Predictor, Any], pick: jax.Array) -> tuple[Any, None]:
             chosen = Lessons(lessons.inputs[:, pick], lessons.length[pick], lessons.reward[pick])
@@ -172,20 +180,24 @@ class Rudder:
         return state._replace(predictor=predictor, optimizer=optimizer, lessons=lessons)
 
 
-def intervals_of(rollout: Rollout) -> Intervals:
+def input_size(shape: ProblemShape) -> int:
+    """How many numbers the predictor sees of a step."""
+    return shape.observation_size + shape.state_size + shape.action_size
+
+
+def intervals_of(rollout: Rollout, shape: ProblemShape) -> Intervals:
     """Bring a rollout into the form that the predictor learns from.
 
-    It sees a step's observation, the difference to the one before in the same interval, and the
-    action as the environment got it. The observation's last number is the phase, whose difference
-    says nothing.
+    It sees a step's observation, the difference to the state before in the same interval, and the
+    action as the environment got it. (The difference of the phase would say nothing.)
     """
     start = jnp.pad(rollout.interval_end[:-1], ((1, 0), (0, 0)), constant_values=1.0)
     before = jnp.pad(rollout.observation[:-1], ((1, 0), (0, 0), (0, 0)))
-    difference = (rollout.observation - before) * (1 - start[..., None])
+    difference = shape.state_of((rollout.observation - before) * (1 - start[..., None]))
     action = jnp.clip(rollout.action, -1, 1)
     revealed = over_interval(rollout.revealed * rollout.interval_end, rollout)
     return Intervals(
-        inputs=jnp.concatenate([rollout.observation, difference[..., :-1], action], axis=-1),
+        inputs=jnp.concatenate([rollout.observation, difference, action], axis=-1),
         start=start,
         last=rollout.interval_end * revealed,
         share=revealed * rollout.mask / jnp.maximum(over_interval(rollout.mask, rollout), 1),

@@ -1,7 +1,8 @@
 """Critics: what is learned about values, and how much of the history it depends on."""
 
-from belated.critics.base import Critic, CriticConfig, ProblemShape
-from belated.critics.hc import HC, Pairwise, Recurrent, Singleton
+from belated.critics.base import Critic, CriticConfig
+from belated.critics.hc import HC
+from belated.critics.histories import Pairwise, Recurrent, Singleton
 from belated.critics.markov import Markov
 from belated.critics.segment import Segment
 
@@ -11,7 +12,6 @@ __all__ = [
     "CriticConfig",
     "Markov",
     "Pairwise",
-    "ProblemShape",
     "Recurrent",
     "Segment",
     "Singleton",

@@ -7,32 +7,31 @@ its parameters are the leaves of a pytree, and all of its methods are pure.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from abc import abstractmethod
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from belated.replay import IntervalBatch
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch, Needs
+from belated.experience.step import ProblemShape
 
 
-class ProblemShape(NamedTuple):
-    """The sizes that networks depend on."""
-
-    observation_size: int  # phase included
-    action_size: int
-    max_length: int
-    overlap: int
-
-
-class Critic(Protocol):
+class Critic(eqx.Module):
     """One Q-function. An encoding is what it needs to know of the history; its type is its own."""
 
+    @abstractmethod
     def encode(self, batch: IntervalBatch) -> Any:
         """Digest the histories of a batch of steps."""
 
+    @abstractmethod
     def value(self, encoding: Any, observation: jax.Array, action: jax.Array) -> jax.Array:
         """Q(τ_{t_i−c:t} ∘ (s_t, a)) for any action a: shape (B,)."""
 
+    @abstractmethod
     def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
         """Q of the step that follows, under any action: shape (B,).
 
@@ -41,15 +40,23 @@ class Critic(Protocol):
         it need not have a gradient.
         """
 
-    def auxiliary_loss(self, encoding: Any, batch: IntervalBatch) -> jax.Array:
-        """What is added to the TD loss: a scalar."""
+    def auxiliary_loss(self, encoding: Any, batch: IntervalBatch) -> tuple[jax.Array, Metrics]:
+        """What is added to the TD loss, a scalar, and metrics to log. Nothing by default."""
+        return jnp.zeros(()), {}
+
+    def credit(self, batch: IntervalBatch) -> jax.Array:
+        """What each step of a batch earned, (B,); asked for if the config's `tells_credit`."""
+        raise TypeError(f"{type(self).__name__} does not assign credit to steps.")
 
 
+@runtime_checkable
 class CriticConfig(Protocol):
-    """A recipe for critics, as it stands in the table of methods."""
+    """A recipe for critics, as it stands in the table of methods: a frozen dataclass."""
 
-    uses_windows: ClassVar[bool]
-    """Whether its critics look at the windows of a batch; sampling is cheaper if not."""
+    needs: ClassVar[Needs]
+    """The optional fields of a batch that its critics look at."""
+    tells_credit: ClassVar[bool]
+    """Whether its critics say which steps earned the reward."""
 
     def build(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]

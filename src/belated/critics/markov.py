@@ -5,30 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.critics.base import ProblemShape
+from belated.critics.base import Critic
+from belated.experience.batch import IntervalBatch, Needs
+from belated.experience.step import ProblemShape
 from belated.networks import MLP
-from belated.replay import IntervalBatch
+from belated.parts import register
 
 
+@register
 @dataclass(frozen=True)
 class Markov:
     """The critic of plain SAC and TD3. With late rewards its fixed point is biased."""
 
-    uses_windows: ClassVar[bool] = False
+    needs: ClassVar[Needs] = frozenset()
+    tells_credit: ClassVar[bool] = False
 
     def build(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> MarkovCritic:
         """Make a freshly initialised critic."""
-        return MarkovCritic(MLP(rng, shape.observation_size + shape.action_size, hidden, 1))
+        return MarkovCritic(MLP(rng, shape.step_size, hidden, 1))
 
 
-class MarkovCritic(eqx.Module):
+class MarkovCritic(Critic):
     """Q(s, a) as one network."""
 
     network: MLP
@@ -43,7 +46,3 @@ class MarkovCritic(eqx.Module):
     def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
         """Q(s', a)."""
         return self.value(None, batch.next_observation, action)
-
-    def auxiliary_loss(self, encoding: None, batch: IntervalBatch) -> jax.Array:
-        """None."""
-        return jnp.zeros(())

@@ -10,33 +10,40 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.critics.base import ProblemShape
+from belated.critics.base import Critic
 from belated.critics.windows import history, next_history
+from belated.experience.batch import IntervalBatch, Needs
+from belated.experience.step import ProblemShape
 from belated.networks import Linear, Reader
-from belated.replay import IntervalBatch
+from belated.parts import register
+from belated.ranges import checked, positive_int
 
 
+@register
 @dataclass(frozen=True)
 class Segment:
     """Fully connected → GRU → linear, over the history and the current step."""
 
     units: int = 128
 
-    uses_windows: ClassVar[bool] = True
+    needs: ClassVar[Needs] = frozenset({"window"})
+    tells_credit: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checked(self, units=positive_int)
 
     def build(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> SegmentCritic:
         """Make a freshly initialised critic; ``hidden`` has no place in it."""
-        step = shape.observation_size + shape.action_size
         return SegmentCritic(
-            reader=Reader(rng, step, self.units),
+            reader=Reader(rng, shape.step_size, self.units),
             head=Linear(rng, self.units, 1),
             shape=shape,
         )
 
 
-class SegmentCritic(eqx.Module):
+class SegmentCritic(Critic):
     """Q(τ_{t_i−c:t+1}), read off a GRU after step t."""
 
     reader: Reader
@@ -56,7 +63,3 @@ class SegmentCritic(eqx.Module):
         """One more GRU step from the history of the step that follows."""
         hidden = self.reader.last(*next_history(batch, self.shape))
         return self.value(hidden, batch.next_observation, action)
-
-    def auxiliary_loss(self, encoding: jax.Array, batch: IntervalBatch) -> jax.Array:
-        """None."""
-        return jnp.zeros(())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from belated.critics.base import ProblemShape
-from belated.replay import IntervalBatch
+from belated.experience.batch import IntervalBatch
+from belated.experience.step import ProblemShape
 
 
 def is_interval_end(batch: IntervalBatch) -> jax.Array:
@@ -54,20 +54,5 @@ def _next_overlap(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array,
     places = batch.length + jnp.arange(shape.overlap)[:, None]  # (c, B)
     mask = jnp.take_along_axis(batch.window_mask, places, axis=0)
     steps = jnp.take_along_axis(batch.window, places[:, :, None], axis=0)
-    phase = jnp.arange(-shape.overlap, 0) / shape.max_length
-    steps = steps.at[:, :, shape.observation_size - 1].set(phase[:, None])
+    steps = steps.at[:, :, shape.phase_place].set(shape.phases(-shape.overlap, 0))
     return steps * mask[:, :, None], mask
-
-
-def as_columns(window: jax.Array) -> jax.Array:
-    """Write a window (W, B, F) down as columns (F, W·B): the first step of all, then the second."""
-    return put_in_order(window.reshape(-1, window.shape[-1]).T)
-
-
-def put_in_order(columns: jax.Array) -> jax.Array:
-    """Keep XLA from multiplying by transposed or overlapping rows.
-
-    That is slower than writing them down once, for all the networks that look at them.
-    """
-    written: jax.Array = jax.lax.optimization_barrier(columns)  # type: ignore[no-untyped-call]
-    return written

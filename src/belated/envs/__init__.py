@@ -1,31 +1,31 @@
 """The problem: environments whose rewards arrive late."""
 
-from belated.envs.check import Problem, check_delayed_env
+from belated.envs.check import CheckReport, check_delayed_env
 from belated.envs.delay_reward import DelayReward, delay
 from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import IntervalInfo, IntervalSpec
-from belated.envs.invariance import InvarianceReport, measure_invariance
 from belated.envs.lengths import Choice, Fixed, IntervalLength, Uniform, parse_length
 from belated.envs.mark_intervals import MarkIntervals, mark
 from belated.envs.point_reach import PointReachEnv
 from belated.envs.rewards import IntervalReward, Max, Square, Sum, WeightedSum, parse_reward
+from belated.envs.rules import Finding
 from belated.envs.tasks import TASKS, Task, make, register_tasks
 
 __all__ = [
     "TASKS",
+    "CheckReport",
     "Choice",
     "DelayReward",
+    "Finding",
     "Fixed",
     "IntervalInfo",
     "IntervalLength",
     "IntervalPhase",
     "IntervalReward",
     "IntervalSpec",
-    "InvarianceReport",
     "MarkIntervals",
     "Max",
     "PointReachEnv",
-    "Problem",
     "Square",
     "Sum",
     "Task",
@@ -35,7 +35,6 @@ __all__ = [
     "delay",
     "make",
     "mark",
-    "measure_invariance",
     "parse_length",
     "parse_reward",
     "register_tasks",

@@ -2,57 +2,40 @@
 
 from __future__ import annotations
 
-import math
+import dataclasses
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
-from belated.envs.intervals import AnyEnv, IntervalInfo, IntervalSpec, find_interval_spec
-from belated.envs.layers import has_time_limit_outside_intervals
-from belated.envs.lengths import positive_int
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something that a learner would trip over.
-
-    Attributes:
-        code: a short name for the kind of problem.
-        message: what is wrong and what to do about it, with the first place where it was seen.
-        count: how often it was seen.
-    """
-
-    code: str
-    message: str
-    count: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.message} ({self.count} times)" if self.count > 1 else self.message
+from belated.envs.intervals import AnyEnv, IntervalSpec
+from belated.envs.rules import Finding, IntervalRules, spec_of, unfit
+from belated.ranges import positive_int
 
 
 @dataclass(frozen=True)
 class CheckReport:
     """What `check_delayed_env` saw."""
 
-    problems: tuple[Problem, ...]
+    findings: tuple[Finding, ...]
     steps: int
     episodes: int
     intervals: int
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
+        """Whether an agent can learn in the environment: nothing that was found is fatal."""
+        return not any(finding.fatal for finding in self.findings)
 
     def __str__(self) -> str:
         seen = f"{self.steps} steps, {self.episodes} finished episodes, {self.intervals} intervals"
-        if self.ok:
-            return f"well-formed ({seen})"
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        return "\n".join([f"{count} ({seen})", *map(str, self.problems)])
+        count = len(self.findings)
+        found = "" if count == 0 else "1 finding, " if count == 1 else f"{count} findings, "
+        verdict = "well-formed" if self.ok else "not well-formed"
+        return "\n".join([f"{verdict} ({found}{seen})", *map(str, self.findings)])
 
 
 def check_delayed_env(env: AnyEnv, *, steps: int = 2_000, seed: int = 0) -> CheckReport:
@@ -67,7 +50,7 @@ def check_delayed_env(env: AnyEnv, *, steps: int = 2_000, seed: int = 0) -> Chec
         >>> import gymnasium as gym
         >>> print(check_delayed_env(gym.make("belated/PointReach-v0")))
         well-formed (2000 steps, 4 finished episodes, 100 intervals)
-        >>> check_delayed_env(gym.make("Pendulum-v1")).problems[0].code
+        >>> check_delayed_env(gym.make("Pendulum-v1")).findings[0].code
         'no-interval-spec'
     """
     if not isinstance(env, gym.Env):
@@ -77,102 +60,85 @@ def check_delayed_env(env: AnyEnv, *, steps: int = 2_000, seed: int = 0) -> Chec
         )
     positive_int(steps, "The number of steps")
     findings = _Findings()
-    _check_action_space(env, findings)
-    spec = find_interval_spec(env)
-    if spec is None:
-        findings.add(
-            "no-interval-spec",
-            "The environment declares no interval_spec, so nothing is known about its intervals: "
-            "use belated.delay for a reward at every step, belated.mark for one that is late "
-            "already.",
-        )
+    findings.add(unfit(env))
     run = _run(env, steps, seed, findings)
-    for step in run:
-        _check_values(env, step, findings)
-    intervals = _check_intervals(env, run, spec, findings)
-    if "error" not in findings.problems:
-        _check_reproducible(run, _run(env, steps, seed, findings), findings)
+    ends = _intervals_of(run)
+    if ends and not any(interval["revealed"] for interval in ends):
+        findings.warn(
+            "never-revealed",
+            f"None of the {len(ends)} intervals had its reward revealed: there is nothing to learn "
+            "from. Look at how revealed rewards are recognised.",
+        )
+    _check_bounds(env, run, findings)
+    if "error" not in findings.by_code:
+        _check_reproducible(run, _run(env, steps, seed, _Findings()), findings)
     return CheckReport(
-        problems=tuple(findings.problems.values()),
-        steps=sum(step.action_taken for step in run),
-        episodes=sum(step.episode_end for step in run),
-        intervals=intervals,
+        findings=tuple(findings.by_code.values()),
+        steps=sum(call.is_step for call in run),
+        episodes=sum(call.ended for call in run),
+        intervals=len(ends),
     )
 
 
 class _Findings:
-    """Problems by code; only the first place of each is told, the others are counted."""
+    """Findings by code; only the first place of each is reported, the others are counted."""
 
     def __init__(self) -> None:
-        self.problems: dict[str, Problem] = {}
+        self.by_code: dict[str, Finding] = {}
 
-    def add(self, code: str, message: str) -> None:
-        first = self.problems.get(code)
-        self.problems[code] = (
-            Problem(code, message)
-            if first is None
-            else Problem(code, first.message, first.count + 1)
-        )
+    def add(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            first = self.by_code.get(finding.code)
+            if first is not None:
+                finding = dataclasses.replace(first, count=first.count + 1)
+            self.by_code[finding.code] = finding
+
+    def warn(self, code: str, message: str) -> None:
+        self.add([Finding(code, message, fatal=False)])
 
 
-class _Step(NamedTuple):
+class _Call(NamedTuple):
     """What one call of reset or step returned."""
 
-    episode: int
-    time: int  # 0 for reset
+    place: str
     observation: Any
     reward: Any = 0.0
-    terminated: bool = False
-    truncated: bool = False
+    ended: bool = False
     info: dict[str, Any] = {}  # noqa: RUF012 (only ever read)
-
-    @property
-    def action_taken(self) -> bool:
-        return self.time > 0
-
-    @property
-    def episode_end(self) -> bool:
-        return self.terminated or self.truncated
-
-    @property
-    def place(self) -> str:
-        return f"episode {self.episode}, " + (f"step {self.time}" if self.time else "reset")
+    is_step: bool = False
 
 
-def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Step]:
+def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]:
+    """Play random actions and follow the rules; what breaks them is added to the findings."""
     # Another seed than the environment's, whose random numbers the actions would equal.
     env.action_space.seed(seed + 2**30)
-    run: list[_Step] = []
-    episode, time = 0, 0
+    space = env.observation_space
+    rules = IntervalRules(spec_of(env) or IntervalSpec(steps), (space.shape or (0,))[0])
+    has_rules = not {"no-interval-spec", "observation-space"} & findings.by_code.keys()
+    run: list[_Call] = []
+    ended, rules.episode = True, -1
     try:
         for _ in range(steps):
-            if time == 0:
-                run.append(_Step(episode, 0, _copy(env.reset(seed=seed + episode)[0])))
-            time += 1
+            if ended:
+                rules.episode += 1
+                observation = _copy(env.reset(seed=seed + rules.episode)[0])
+                broken = list(rules.reset(observation))
+                run.append(_Call(rules.place, observation))
+                findings.add(broken if has_rules else ())
             observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
-            run.append(
-                _Step(
-                    episode,
-                    time,
-                    _copy(observation),
-                    reward,
-                    bool(terminated),
-                    bool(truncated),
-                    dict(info),
-                )
-            )
-            if terminated or truncated:
-                episode, time = episode + 1, 0
+            ended = bool(terminated or truncated)
+            observation, info = _copy(observation), dict(info)
+            broken = list(rules.step(observation, reward, ended, info))
+            run.append(_Call(rules.place, observation, reward, ended, info, is_step=True))
+            findings.add(broken if has_rules else ())
         with warnings.catch_warnings():
             # The run stops in mid-episode, which wrappers may rightly warn about.
             warnings.simplefilter("ignore")
             env.reset(seed=seed)
     except Exception as error:
-        findings.add(
-            "error",
-            f"episode {episode}, step {time}: the environment raised "
-            f"{type(error).__name__}: {error}",
-        )
+        place = f"episode {rules.episode}, step {rules.time + 1}"
+        message = f"{place}: the environment raised {type(error).__name__}: {error}"
+        findings.add([Finding("error", message)])
     return run
 
 
@@ -180,161 +146,32 @@ def _copy(observation: Any) -> Any:
     return observation.copy() if isinstance(observation, np.ndarray) else observation
 
 
-def _check_action_space(env: AnyEnv, findings: _Findings) -> None:
-    space = env.action_space
-    if not isinstance(space, gym.spaces.Box):
-        findings.add(
-            "action-space", f"The action space is {space}; SAC and TD3 need a continuous Box."
-        )
-    elif not space.is_bounded():
-        findings.add(
-            "action-space",
-            "The action space is unbounded; policies scale their actions to its bounds. Give the "
-            "Box finite bounds, for example with gymnasium.wrappers.RescaleAction.",
-        )
+def _intervals_of(run: list[_Call]) -> list[dict[str, Any]]:
+    """What was said at the end of each interval."""
+    said = [call.info.get("interval") or {} for call in run]
+    return [interval for interval in said if interval.get("end") and "revealed" in interval]
 
 
-def _check_values(env: AnyEnv, step: _Step, findings: _Findings) -> None:
-    observation = step.observation
-    if isinstance(observation, np.ndarray) and not np.isfinite(observation).all():
-        findings.add("not-finite", f"{step.place}: the observation holds NaN or infinity.")
-    elif not env.observation_space.contains(observation):
-        findings.add(
-            "observation-space",
-            f"{step.place}: the observation {observation!r} is not in {env.observation_space}.",
-        )
-    if not _is_number(step.reward):
-        findings.add(
-            "reward-type",
-            f"{step.place}: the reward is {step.reward!r}, not a number. A step without a "
-            "revealed reward has reward 0.0.",
-        )
-    elif not math.isfinite(step.reward):
-        findings.add("not-finite", f"{step.place}: the reward is {step.reward}.")
-
-
-def _check_intervals(
-    env: AnyEnv, run: list[_Step], spec: IntervalSpec | None, findings: _Findings
-) -> int:
-    """Follow the intervals through the run and return how many ended."""
-    intervals = revealed = 0
-    since_start = index = 0
-    for step in run:
-        if not step.action_taken:
-            since_start = index = 0
-            _check_phase(env, step, 0, spec, findings)
-            continue
-        interval = _interval_of(step, findings)
-        if interval is None:
-            continue
-        _check_flags(step, interval, since_start, index, findings)
-        since_start += 1
-        if spec is not None and since_start == spec.max_length + 1:
-            findings.add(
-                "too-long",
-                f"{step.place}: an interval has more than the declared {spec.max_length} steps. "
-                "Raise max_length in interval_spec, or end the interval earlier.",
-            )
-        if interval["end"]:
-            intervals, index, since_start = intervals + 1, index + 1, 0
-            revealed += interval["revealed"]
-        elif step.episode_end:
-            findings.add("open-interval", _open_interval(env, step))
-        _check_phase(env, step, since_start, spec, findings)
-    if intervals and not revealed:
-        findings.add(
-            "never-revealed",
-            f"None of the {intervals} intervals had its reward revealed: there is nothing to "
-            "learn from. Look at how revealed rewards are recognised.",
-        )
-    return intervals
-
-
-def _interval_of(step: _Step, findings: _Findings) -> IntervalInfo | None:
-    interval = step.info.get("interval")
-    missing = IntervalInfo.__required_keys__ - set(interval or {})
-    if interval is None:
-        findings.add(
-            "no-interval-flag",
-            f'{step.place}: info["interval"] is missing, so the learner cannot tell when a reward '
-            "is revealed.",
-        )
-    elif missing:
-        findings.add(
-            "interval-flag", f'{step.place}: info["interval"] lacks {", ".join(sorted(missing))}.'
-        )
-    else:
-        return interval  # type: ignore[no-any-return]
-    return None
-
-
-def _check_flags(
-    step: _Step, interval: IntervalInfo, since_start: int, index: int, findings: _Findings
-) -> None:
-    expected = {
-        "step": since_start,
-        "index": index,
-        "length": since_start + 1 if interval["end"] else -1,
-    }
-    for key, value in expected.items():
-        if interval[key] != value:  # type: ignore[literal-required]
-            findings.add(
-                "interval-flag",
-                f'{step.place}: info["interval"]["{key}"] is {interval[key]}; '  # type: ignore[literal-required]
-                f"counting from the last end it should be {value}.",
-            )
-    if interval["revealed"] and not interval["end"]:
-        findings.add(
-            "interval-flag", f"{step.place}: a reward is revealed, but the interval goes on."
-        )
-    if _is_number(step.reward) and step.reward != 0 and not interval["end"]:
-        findings.add(
-            "early-reward",
-            f"{step.place}: a reward of {step.reward:g} inside an interval. Rewards belong to "
-            "the interval's last step; a learner takes the others for noise.",
-        )
-    elif _is_number(step.reward) and step.reward != 0 and not interval["revealed"]:
-        findings.add(
-            "unrevealed-reward",
-            f"{step.place}: a reward of {step.reward:g} on a step that is marked as not revealed.",
-        )
-
-
-def _check_phase(
-    env: AnyEnv, step: _Step, since_start: int, spec: IntervalSpec | None, findings: _Findings
-) -> None:
-    """Compare the observation's last number with the phase of the step that comes next."""
+def _check_bounds(env: AnyEnv, run: list[_Call], findings: _Findings) -> None:
     space = env.observation_space
-    if spec is None or not isinstance(space, gym.spaces.Box):
-        return
-    expected = since_start / spec.max_length
-    observed = np.ravel(step.observation)[-1]
-    if not math.isclose(observed, expected, abs_tol=1e-5):
-        out_of_range = "" if 0 <= observed < 1 else ", out of the range [0, 1)"
-        findings.add(
-            "phase",
-            f"{step.place}: the observation ends with {observed:g}{out_of_range}; the phase is "
-            f"{expected:g}. Wrap the environment in belated.IntervalPhase, outermost.",
-        )
+    for call in run:
+        if np.shape(call.observation) == space.shape and not space.contains(call.observation):
+            findings.warn(
+                "bounds",
+                f"{call.place}: the observation {call.observation!r} is not in {space}.",
+            )
 
 
-def _open_interval(env: AnyEnv, step: _Step) -> str:
-    message = f"{step.place}: the episode ended, but its last interval is still open. "
-    if has_time_limit_outside_intervals(env):
-        return message + "A TimeLimit is outside the intervals; it must be inside."
-    return message + 'Set info["interval"]["end"] when an episode terminates or is truncated.'
-
-
-def _check_reproducible(first: list[_Step], second: list[_Step], findings: _Findings) -> None:
+def _check_reproducible(first: list[_Call], second: list[_Call], findings: _Findings) -> None:
     for a, b in zip(first, second, strict=False):
         for what, x, y in (
             ("observation", a.observation, b.observation),
             ("reward", a.reward, b.reward),
-            ("end of an episode", a.episode_end, b.episode_end),
+            ("end of an episode", a.ended, b.ended),
             ('info["interval"]', a.info.get("interval"), b.info.get("interval")),
         ):
             if not _same(x, y):
-                findings.add(
+                findings.warn(
                     "seed",
                     f"{a.place}: the same seed and actions gave another {what}. Draw all "
                     "randomness from a generator that reset(seed=...) seeds; without that runs "
@@ -352,7 +189,3 @@ def _same(x: Any, y: Any) -> bool:
         return np.array_equal(x, y, equal_nan=True)
     except TypeError:
         return bool(x == y)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -181,7 +181,7 @@ def delay(
 
 
 def _is_unnamed_function(reward: Any) -> bool:
-    return isinstance(reward, FunctionReward) and not reward.name
+    return isinstance(reward, FunctionReward) and not reward.path
 
 
 def _require_array_observations(env: AnyEnv) -> None:

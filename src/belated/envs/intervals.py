@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import gymnasium as gym
 
-from belated.envs.lengths import non_negative_int, positive_int
+from belated.ranges import non_negative_int, positive_int
 
 AnyEnv = gym.Env[Any, Any]
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import operator
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, SupportsIndex
 
 import numpy as np
+
+from belated.ranges import positive_int
 
 
 class IntervalLength(ABC):
@@ -190,22 +190,3 @@ def _parse_text(text: str) -> IntervalLength:
     if ":" in text:
         return Uniform(low, high)
     return Fixed(length)
-
-
-def positive_int(value: Any, what: str) -> int:
-    """Return ``value`` as an int, or say that ``what`` must be a whole number of at least 1."""
-    return _int_from(value, 1, what)
-
-
-def non_negative_int(value: Any, what: str) -> int:
-    """Return ``value`` as an int, or say that ``what`` must be a whole number of at least 0."""
-    return _int_from(value, 0, what)
-
-
-def _int_from(value: SupportsIndex, minimum: int, what: str) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ValueError(f"{what} must be a whole number, got {value!r}.")
-    number = operator.index(value)
-    if number < minimum:
-        raise ValueError(f"{what} must be at least {minimum}, got {number}.")
-    return number

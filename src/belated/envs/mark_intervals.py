@@ -10,8 +10,8 @@ from gymnasium.utils import RecordConstructorArgs
 
 from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import AnyEnv, IntervalCounter, IntervalSpec, refuse_delayed
-from belated.envs.lengths import positive_int
 from belated.envs.named_function import import_function
+from belated.ranges import positive_int
 
 Predicate = Callable[[float, dict[str, Any]], bool]
 

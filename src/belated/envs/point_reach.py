@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from belated.envs.intervals import IntervalCounter, IntervalSpec
-from belated.envs.lengths import positive_int
+from belated.ranges import positive_int
 
 SIZE = 100.0
 """The side of the square grid."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from belated.envs.named_function import import_function
+from belated.parts import register, registered
 
 
 class Window:
@@ -68,9 +69,12 @@ class Window:
 class IntervalReward(ABC):
     """The reward of a whole interval.
 
-    ``str()`` of the named rewards is the text that `parse_reward` turns back into them.
+    A subclass that is a frozen dataclass and registered (`belated.register`) can be given by its
+    name, as in ``reward="sum"``. Its ``str()`` is the text that `parse_reward` turns back into it.
     """
 
+    name: ClassVar[str] = ""
+    """What it is called in text; a colon and arguments may follow."""
     needs_steps: ClassVar[bool] = False
     """Whether the reward looks at observations and actions, not only at per-step rewards."""
 
@@ -81,16 +85,26 @@ class IntervalReward(ABC):
     def check(self, max_length: int, overlap: int) -> None:  # noqa: B027 (most have no limits)
         """Raise ValueError if the reward is not defined for such intervals."""
 
+    @classmethod
+    def parse(cls, arguments: str) -> IntervalReward:
+        """Make one from what follows its name in text; most have no arguments."""
+        if arguments:
+            raise ValueError(f"{cls.name} takes no arguments, got {arguments!r}")
+        return cls()
 
+    def __str__(self) -> str:
+        return self.name
+
+
+@register
 @dataclass(frozen=True)
 class Sum(IntervalReward):
     """The per-step rewards of [t_i − c, t_i + n_i − c), added up: the paper's r_c."""
 
+    name: ClassVar[str] = "sum"
+
     def __call__(self, window: Window) -> float:  # noqa: D102
         return math.fsum(window.rewards[: window.length])
-
-    def __str__(self) -> str:
-        return "sum"
 
 
 class _WithoutOverlap(IntervalReward):
@@ -102,29 +116,30 @@ class _WithoutOverlap(IntervalReward):
             )
 
 
+@register
 @dataclass(frozen=True)
 class Max(_WithoutOverlap):
     """Ten times the largest per-step reward."""
 
+    name: ClassVar[str] = "max"
+
     def __call__(self, window: Window) -> float:  # noqa: D102
         return 10.0 * max(window.rewards)
 
-    def __str__(self) -> str:
-        return "max"
 
-
+@register
 @dataclass(frozen=True)
 class Square(_WithoutOverlap):
     """Four times the mean per-step reward m, or 4·sign(m)·m² where |m| ≥ 1."""
+
+    name: ClassVar[str] = "square"
 
     def __call__(self, window: Window) -> float:  # noqa: D102
         mean = math.fsum(window.rewards) / window.length
         return 4.0 * mean * max(1.0, abs(mean))
 
-    def __str__(self) -> str:
-        return "square"
 
-
+@register
 @dataclass(frozen=True)
 class WeightedSum(IntervalReward):
     """Σ w_k · r_k over the window, where k = j − t_i + c counts from the overlap's first step.
@@ -134,6 +149,8 @@ class WeightedSum(IntervalReward):
     """
 
     weights: tuple[float, ...]
+
+    name: ClassVar[str] = "weighted"
 
     def __post_init__(self) -> None:
         weights = tuple(float(weight) for weight in self.weights)
@@ -153,8 +170,13 @@ class WeightedSum(IntervalReward):
                 f"steps with an overlap of {overlap} need {overlap + max_length}."
             )
 
+    @classmethod
+    def parse(cls, arguments: str) -> WeightedSum:
+        """Make one from numbers with commas in between."""
+        return cls(tuple(float(weight) for weight in arguments.split(",")))
+
     def __str__(self) -> str:
-        return "weighted:" + ",".join(map(repr, self.weights))
+        return f"{self.name}:" + ",".join(map(repr, self.weights))
 
 
 @dataclass(frozen=True)
@@ -165,11 +187,11 @@ class FunctionReward(IntervalReward):
         function: called as ``function(observations, actions, rewards)`` with arrays whose first
             axis is the window's c + n_i steps; if it has a parameter ``mask`` it also gets
             ``mask=``, which is False for steps before the episode's start. Where c > 0 it must.
-        name: ``"package.module:function"`` if it was given so.
+        path: ``"package.module:function"`` if it was given so.
     """
 
     function: Callable[..., float]
-    name: str = ""
+    path: str = ""
     takes_mask: bool = field(init=False, repr=False)
 
     needs_steps: ClassVar[bool] = True
@@ -209,10 +231,8 @@ class FunctionReward(IntervalReward):
             )
 
     def __str__(self) -> str:
-        return self.name or getattr(self.function, "__qualname__", repr(self.function))
+        return self.path or getattr(self.function, "__qualname__", repr(self.function))
 
-
-NAMED_REWARDS: dict[str, IntervalReward] = {"sum": Sum(), "max": Max(), "square": Square()}
 
 RewardLike = IntervalReward | str | Callable[..., float]
 
@@ -234,24 +254,39 @@ def parse_reward(spec: RewardLike) -> IntervalReward:
         return _parse_text(spec)
     if callable(spec):
         return FunctionReward(spec)
-    raise ValueError(f"Expected a reward's name or a function, got {spec!r}. {_WHAT_THERE_IS}")
+    raise ValueError(f"Expected a reward's name or a function, got {spec!r}. {_what_there_is()}")
 
 
-_WHAT_THERE_IS = (
-    f"There are {', '.join(NAMED_REWARDS)}, weighted:w0,w1,... and a function of your own, "
-    "as a callable or as package.module:function."
-)
+def _forms() -> dict[str, type[IntervalReward]]:
+    """The registered rewards by name."""
+    return {form.name: form for form in registered(IntervalReward)}
+
+
+def _what_there_is() -> str:
+    return (
+        f"There are {', '.join(_forms())} (weighted:w0,w1,...) and a function of your own, as a "
+        "callable or as package.module:function."
+    )
+
+
+def names_code(text: str) -> bool:
+    """Whether a reward's text names a function to import.
+
+    >>> names_code("weighted:1,0.5"), names_code("my_rewards:smoothness")
+    (False, True)
+    """
+    name, colon, _ = text.partition(":")
+    return bool(colon) and name not in _forms()
 
 
 def _parse_text(text: str) -> IntervalReward:
-    if text in NAMED_REWARDS:
-        return NAMED_REWARDS[text]
-    head, colon, tail = text.partition(":")
-    if head == "weighted" and colon:
-        try:
-            return WeightedSum(tuple(float(weight) for weight in tail.split(",")))
-        except ValueError as error:
-            raise ValueError(f"Cannot read the weights in {text!r}: {error}.") from None
-    if not colon:
-        raise ValueError(f"There is no interval reward {text!r}. {_WHAT_THERE_IS}")
-    return FunctionReward(import_function(text, "the reward function"), name=text)
+    if names_code(text):
+        return FunctionReward(import_function(text, "the reward function"), path=text)
+    name, _, arguments = text.partition(":")
+    form = _forms().get(name)
+    if form is None:
+        raise ValueError(f"There is no interval reward {text!r}. {_what_there_is()}")
+    try:
+        return form.parse(arguments)
+    except ValueError as error:
+        raise ValueError(f"Cannot read the reward {text!r}: {error}.") from None

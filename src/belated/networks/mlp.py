@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.networks.products import columns_product, rounded_products, rows_product
+from belated.kernels.products import columns_product, rounded_products, rows_product
 
 
 class Linear(eqx.Module):

@@ -91,6 +91,10 @@ class UnsquashedPolicy(eqx.Module):
         """The most likely action."""
         return self.trunk(observation)
 
+    def mode(self, observation: jax.Array) -> jax.Array:
+        """The deterministic action, within bounds."""
+        return jnp.clip(self.mean(observation), -1, 1)
+
     def log_prob(self, observation: jax.Array, action: jax.Array) -> jax.Array:
         """The log densities of actions (..., A): (...)."""
         noise = (action - self.mean(observation)) * jnp.exp(-self.log_std)
@@ -114,4 +118,4 @@ class NormalizedPolicy(eqx.Module):
 
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
-        return jnp.clip(self.policy.mean(self.normalizer.normalize(observation)), -1, 1)
+        return self.policy.mode(self.normalizer.normalize(observation))

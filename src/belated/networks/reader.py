@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.networks.gru import GRU, Gates, gates
+from belated.kernels.gru_gradient import states_after_rows
+from belated.kernels.packing import PackedSequences, pack
+from belated.networks.gru import GRU
 from belated.networks.mlp import Linear
-from belated.networks.packing import Lines, pack
-from belated.networks.products import factor, product, product_with_transpose, transposed
 
 
 class Reader(eqx.Module):
@@ -45,7 +42,8 @@ class Reader(eqx.Module):
             (W + 1, units, B), zeros first.
         """
         steps, mask = jnp.asarray(steps), jnp.asarray(mask)
-        return _states(self, Lines(steps, mask, jnp.zeros_like(mask), jnp.uint32(len(steps))))
+        rows = jnp.uint32(len(steps))
+        return states_after_rows(self, PackedSequences(steps, mask, jnp.zeros_like(mask), rows))
 
     def last(self, steps: jax.Array, mask: jax.Array) -> jax.Array:
         """Return the hidden states after whole sequences, with next to no work for padding.
@@ -57,123 +55,5 @@ class Reader(eqx.Module):
         Returns:
             (units, B).
         """
-        lines, ends = pack(steps, mask)
-        return ends.of(_states(self, lines))
-
-
-_Row = tuple[jax.Array, jax.Array, jax.Array]  # steps (C, inputs), mask (C,) and start (C,)
-_OnItsWay = tuple[jax.Array, Gates]  # the embedded step and the gates, each (units, C)
-_Kept = tuple[Reader, Lines, jax.Array, _OnItsWay]
-
-
-def _reading(reader: Reader) -> Callable[[jax.Array, _Row], tuple[jax.Array, _OnItsWay]]:
-    """Return the body of a loop over rows, with the weights made ready once.
-
-    The products are inside the loop: sliced out of one made beforehand, the gates would not be
-    vectorised, and all took three times as long.
-    """
-    layers = reader.gru.inputs, reader.gru.recurrent
-    from_embedded, from_hidden = (transposed(factor(layer.weight)) for layer in layers)
-    biases = [layer.bias[:, None] for layer in (reader.embed, *layers)]
-    from_step = reader.embed.weight.T
-
-    def read(hidden: jax.Array, row: _Row) -> tuple[jax.Array, _OnItsWay]:
-        x, real, start = row
-        embedded = jax.nn.relu(product_with_transpose(from_step, x) + biases[0])
-        hidden = jnp.where(start > 0, 0.0, hidden)
-        opened = gates(
-            product(from_embedded, factor(embedded)) + biases[1],
-            product(from_hidden, factor(hidden)) + biases[2],
-        )
-        return jnp.where(real > 0, opened.mix(hidden), hidden), (embedded, opened)
-
-    return read
-
-
-@jax.custom_vjp
-def _states(reader: Reader, lines: Lines) -> jax.Array:
-    """The hidden states after any number of rows: (S + 1, units, C), up to those in use."""
-    return _states_forward(reader, lines)[0]
-
-
-def _states_forward(reader: Reader, lines: Lines) -> tuple[jax.Array, _Kept]:
-    read = _reading(reader)
-
-    def advance(
-        number: jax.Array, carry: tuple[jax.Array, _OnItsWay]
-    ) -> tuple[jax.Array, _OnItsWay]:
-        states, kept = carry
-        following, on_its_way = read(_at(number, states), _at(number, lines[:3]))
-        return _put(number + 1, states, following), _put(number, kept, on_its_way)
-
-    room = _room(reader, lines)
-    start = _room(reader, lines, 1), (room, Gates(room, room, room, room))
-    states, kept = jax.lax.fori_loop(jnp.uint32(0), lines.rows, advance, start)
-    return states, (reader, lines, states, kept)
-
-
-def _states_backward(kept: _Kept, gradient: jax.Array) -> tuple[Reader, None]:
-    """Go back through the rows, with the sums of the weights' gradients at hand.
-
-    JAX has no gradient for loops that end when the data say so; where it has one, for loops of a
-    fixed length, this was a quarter faster.
-    """
-    reader, lines, states, on_its_way = kept
-    layers = reader.gru.inputs, reader.gru.recurrent
-    to_embedded, to_hidden = (factor(layer.weight) for layer in layers)
-
-    def back(
-        done: jax.Array, carry: tuple[jax.Array, list[jax.Array]]
-    ) -> tuple[jax.Array, list[jax.Array]]:
-        d_following, sums = carry
-        number = lines.rows - 1 - done
-        x, real, start = _at(number, lines[:3])
-        embedded, (reset, update, new, recurrent) = _at(number, on_its_way)
-        hidden = jnp.where(start > 0, 0.0, _at(number, states))
-        d_following += _at(number + 1, gradient)
-        d_mixed = jnp.where(real > 0, d_following, 0.0)
-        d_new = d_mixed * (1 - update) * (1 - new**2)
-        d_update = d_mixed * (hidden - new) * update * (1 - update)
-        d_reset = d_new * recurrent * reset * (1 - reset)
-        d_gates_x = jnp.concatenate([d_reset, d_update, d_new])
-        d_gates_h = jnp.concatenate([d_reset, d_update, d_new * reset])
-        biases = jnp.sum(d_gates_x, axis=1), jnp.sum(d_gates_h, axis=1)
-        d_gates_x, d_gates_h = factor(d_gates_x), factor(d_gates_h)
-        d_embedded = jnp.where(embedded > 0, product(to_embedded, d_gates_x), 0.0)
-        more = [
-            product(d_embedded, x), jnp.sum(d_embedded, axis=1),
-            product_with_transpose(factor(embedded), d_gates_x), biases[0],
-            product_with_transpose(factor(hidden), d_gates_h), biases[1],
-        ]  # fmt: skip
-        d_kept = jnp.where(real > 0, d_mixed * update, d_following)
-        d_hidden = jnp.where(start > 0, 0.0, d_kept + product(to_hidden, d_gates_h))
-        return d_hidden, [a + b for a, b in zip(sums, more, strict=True)]
-
-    (embed, *others), structure = jax.tree.flatten(reader)
-    sums = [jnp.zeros_like(leaf) for leaf in (embed.T, *others)]  # its gradient comes transposed
-    _, sums = jax.lax.fori_loop(jnp.uint32(0), lines.rows, back, (jnp.zeros_like(states[0]), sums))
-    return jax.tree.unflatten(structure, [sums[0].T, *sums[1:]]), None
-
-
-_states.defvjp(_states_forward, _states_backward)
-
-
-def _room(reader: Reader, lines: Lines, more: int = 0) -> jax.Array:
-    rows, columns, _ = lines.steps.shape
-    return jnp.zeros((rows + more, reader.gru.units, columns))
-
-
-def _at(number: jax.Array, arrays: Any) -> Any:
-    """A row of each array.
-
-    Numbers of rows are unsigned. JAX would first look whether a signed one is negative, and XLA
-    would not vectorise what follows from that: an update of `q-rnn` takes half as long again.
-    """
-    return jax.tree.map(lambda array: jax.lax.dynamic_index_in_dim(array, number, 0, False), arrays)
-
-
-def _put(number: jax.Array, arrays: Any, rows: Any) -> Any:
-    """The arrays with another row each."""
-    return jax.tree.map(
-        lambda array, row: jax.lax.dynamic_update_index_in_dim(array, row, number, 0), arrays, rows
-    )
+        packed, ends = pack(steps, mask)
+        return ends.of(states_after_rows(self, packed))

@@ -1,6 +1,6 @@
 """When the past does not matter: past-invariance, strong past-invariance, and what follows.
 
-Each check is exact. It looks at every segment that can occur in a problem and returns a witness
+Each check is exact. It looks at everything that can happen in a problem and returns a witness
 where the condition fails.
 """
 
@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from belated.tabular.drmdp import Floats, Segment, Unrolled
+from belated.tabular.drmdp import Floats, Trajectory, Unrolled
 from belated.tabular.values import TOLERANCE
 
-Tables = tuple[list[Segment], list[Segment], Floats]
+Tables = tuple[list[Trajectory], list[Trajectory], Floats]
 """Histories, continuations, and a table of what each pair is worth, NaN where it cannot occur."""
 
 
@@ -24,8 +24,8 @@ Tables = tuple[list[Segment], list[Segment], Floats]
 class Witness:
     """Two histories and two continuations: what each pair is worth."""
 
-    histories: tuple[Segment, Segment]
-    continuations: tuple[Segment, Segment]
+    histories: tuple[Trajectory, Trajectory]
+    continuations: tuple[Trajectory, Trajectory]
     values: tuple[tuple[float, float], tuple[float, float]]
 
     def __str__(self) -> str:
@@ -89,13 +89,13 @@ def _invariance(tables: Iterator[Tables]) -> Invariance:
 def _continuations_after_histories(unrolled: Unrolled, every_split: bool) -> Iterator[Tables]:
     """For each length and split of the windows that can be finished: a table of rewards."""
     problem = unrolled.problem
-    finished = [unrolled.segment(int(choice)) for choice in np.flatnonzero(_reveals(unrolled))]
-    worth = {segment: problem.reward(segment) for segment in finished}
-    for length in sorted({len(segment) for segment in worth}):
-        segments = [segment for segment in worth if len(segment) == length]
+    finished = [unrolled.trajectory(int(choice)) for choice in np.flatnonzero(_reveals(unrolled))]
+    worth = {trajectory: problem.reward(trajectory) for trajectory in finished}
+    for length in sorted({len(trajectory) for trajectory in worth}):
+        trajectories = [trajectory for trajectory in worth if len(trajectory) == length]
         for split in range(1 if every_split else max(problem.overlap, 1), length):
-            histories = sorted({s[:split] for s in segments}, key=str)
-            continuations = sorted({s[split:] for s in segments}, key=str)
+            histories = sorted({t[:split] for t in trajectories}, key=str)
+            continuations = sorted({t[split:] for t in trajectories}, key=str)
             rewards = [[worth.get(h + c, np.nan) for c in continuations] for h in histories]
             yield histories, continuations, np.array(rewards)
 
@@ -108,7 +108,7 @@ def _actions_after_histories(unrolled: Unrolled, q: Floats) -> Iterator[Tables]:
         table = np.full((len(nodes), unrolled.action[choices].max() + 1), np.nan)
         table[row, unrolled.action[choices]] = q[choices]
         state = unrolled.nodes[nodes[0]].state
-        actions: list[Segment] = [((state, a),) for a in range(table.shape[1])]
+        actions: list[Trajectory] = [((state, a),) for a in range(table.shape[1])]
         yield [unrolled.nodes[node].history for node in nodes], actions, table
 
 
@@ -156,8 +156,8 @@ def _compare_rows(table: Floats) -> _Places:
 def _witness(
     table: Floats,
     places: tuple[int, int, int, int],
-    histories: list[Segment],
-    continuations: list[Segment],
+    histories: list[Trajectory],
+    continuations: list[Trajectory],
 ) -> Witness:
     i, j, u, v = places
     return Witness(

@@ -20,11 +20,11 @@ from scipy import sparse
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-Step = tuple[int, int]
+StateAction = tuple[int, int]
 """A state and the action taken in it."""
-Segment = tuple[Step | None, ...]
+Trajectory = tuple[StateAction | None, ...]
 """Steps in order of time; None stands for a step before the episode's start."""
-Reward = Callable[[Segment], float]
+Reward = Callable[[Trajectory], float]
 """r_c(τ_{t_i−c:t_i+n_i}): a function of the c steps before an interval and of its own n_i."""
 
 
@@ -113,7 +113,7 @@ def _check_distribution(probabilities: Floats, name: str) -> None:
 class Node(NamedTuple):
     """A situation in which an action is taken."""
 
-    history: Segment  # τ_{t_i−c:t}
+    history: Trajectory  # τ_{t_i−c:t}
     state: int
 
 
@@ -160,7 +160,7 @@ class Unrolled:
         pairs = np.stack([self.state, self.position])
         return np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
 
-    def segment(self, choice: int) -> Segment:
+    def trajectory(self, choice: int) -> Trajectory:
         """τ_{t_i−c:t+1} of a choice."""
         node = self.nodes[self.node[choice]]
         return (*node.history, (node.state, int(self.action[choice])))
@@ -174,74 +174,82 @@ def unroll(problem: TabularDRMDP, limit: int = 100_000) -> Unrolled:
     Raises:
         ValueError: if there are more than ``limit``.
     """
-    nodes: list[Node] = []
-    index: dict[Node, int] = {}
-
-    def find(node: Node) -> int:
-        if node not in index:
-            if len(nodes) == limit:
-                raise ValueError(
-                    f"The problem has more than {limit} situations (history, state): too many to "
-                    "list. Take fewer states or actions, shorter intervals or a smaller overlap."
-                )
-            index[node] = len(nodes)
-            nodes.append(node)
-        return index[node]
-
-    start = {
-        find(Node((None,) * problem.overlap, int(state))): problem.start[state]
-        for state in np.flatnonzero(problem.start)
-    }
+    nodes = _Nodes(limit)
+    first_states = np.flatnonzero(problem.start)
+    for first in map(int, first_states):
+        nodes.find(Node((None,) * problem.overlap, first))
     node_of: list[int] = []
     actions: list[int] = []
     rewards: list[float] = []
     rows: list[int] = []
     columns: list[int] = []
     probabilities: list[float] = []
-    current = 0
-    while current < len(nodes):  # nodes grow while they are looked at
-        history, state = nodes[current]
+    for current, (history, state) in enumerate(nodes.found):  # more are found on the way
         for action in range(problem.number_of_actions(state)):
-            segment: Segment = (*history, (state, action))
+            trajectory: Trajectory = (*history, (state, action))
             revealed = 0.0
-            for probability, reveals, following in _outcomes(problem, segment):
+            for probability, reveals, following in _outcomes(problem, trajectory):
                 revealed += probability * reveals
                 if following is not None:
                     rows.append(len(node_of))
-                    columns.append(find(following))
+                    columns.append(nodes.find(following))
                     probabilities.append(probability)
             node_of.append(current)
             actions.append(action)
-            rewards.append(revealed * problem.reward(segment) if revealed > 0 else 0.0)
-        current += 1
-    shape = (len(node_of), len(nodes))
-    first = np.zeros(len(nodes))
-    first[list(start)] = list(start.values())
+            rewards.append(revealed * problem.reward(trajectory) if revealed > 0 else 0.0)
+    start = np.zeros(len(nodes.found))
+    start[: len(first_states)] = problem.start[first_states]
     return Unrolled(
         problem=problem,
-        nodes=nodes,
+        nodes=nodes.found,
         node=np.array(node_of, np.int64),
         action=np.array(actions, np.int64),
         reward=np.array(rewards),
-        transition=sparse.csr_matrix((probabilities, (rows, columns)), shape),
-        start=first,
+        transition=sparse.csr_matrix(
+            (probabilities, (rows, columns)), (len(node_of), len(nodes.found))
+        ),
+        start=start,
     )
 
 
-def _outcomes(problem: TabularDRMDP, segment: Segment) -> Iterator[tuple[float, bool, Node | None]]:
+class _Nodes:
+    """The nodes found so far, numbered in the order in which they were found."""
+
+    def __init__(self, limit: int) -> None:
+        self.found: list[Node] = []
+        self._limit = limit
+        self._numbers: dict[Node, int] = {}
+
+    def find(self, node: Node) -> int:
+        """Return the node's number; a new node gets the next one."""
+        if node not in self._numbers:
+            if len(self.found) == self._limit:
+                raise ValueError(
+                    f"The problem has more than {self._limit} situations (history, state): too "
+                    "many to list. Take fewer states or actions, shorter intervals or a smaller "
+                    "overlap."
+                )
+            self._numbers[node] = len(self.found)
+            self.found.append(node)
+        return self._numbers[node]
+
+
+def _outcomes(
+    problem: TabularDRMDP, trajectory: Trajectory
+) -> Iterator[tuple[float, bool, Node | None]]:
     """What can follow τ_{t_i−c:t+1}: probability, whether the interval ends, and the next node.
 
     There is no next node where the episode is over.
     """
-    assert segment[-1] is not None
-    hazard = problem.hazard(len(segment) - problem.overlap - 1)
-    kept = segment[len(segment) - problem.overlap :]
-    for following in map(int, np.flatnonzero(problem.transition[segment[-1]])):
-        probability = float(problem.transition[segment[-1]][following])
+    assert trajectory[-1] is not None
+    hazard = problem.hazard(len(trajectory) - problem.overlap - 1)
+    kept = trajectory[len(trajectory) - problem.overlap :]
+    for following in map(int, np.flatnonzero(problem.transition[trajectory[-1]])):
+        probability = float(problem.transition[trajectory[-1]][following])
         if following in problem.terminal:
             yield probability, True, None
             continue
         if hazard > 0:
             yield probability * hazard, True, Node(kept, following)
         if hazard < 1:
-            yield probability * (1 - hazard), False, Node(segment, following)
+            yield probability * (1 - hazard), False, Node(trajectory, following)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from belated.envs.intervals import IntervalCounter, IntervalSpec
 from belated.tabular import examples
-from belated.tabular.drmdp import Segment, TabularDRMDP
+from belated.tabular.drmdp import TabularDRMDP, Trajectory
 
 
 class TabularEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
@@ -36,7 +36,7 @@ class TabularEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
         self.state = 0
         self._steps = 0
         self._length = 1
-        self._segment: Segment = ()
+        self._trajectory: Trajectory = ()
 
     def action_index(self, action: npt.ArrayLike) -> int:
         """Which of the state's actions a number in [−1, 1] stands for."""
@@ -54,7 +54,7 @@ class TabularEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
         self._counter.reset()
         self._steps = 0
         self.state = self._draw(self.problem.start)
-        self._segment = (None,) * self.problem.overlap
+        self._trajectory = (None,) * self.problem.overlap
         self._length = 1 + self._draw(self.problem.lengths)
         return self._observe(), {}
 
@@ -63,7 +63,7 @@ class TabularEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Take an action; at an interval's end reveal its reward."""
         index = self.action_index(np.reshape(action, ()))
-        self._segment = (*self._segment, (self.state, index))
+        self._trajectory = (*self._trajectory, (self.state, index))
         self.state = self._draw(self.problem.transition[self.state, index])
         self._steps += 1
         terminated = self.state in self.problem.terminal
@@ -71,8 +71,8 @@ class TabularEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
         end = terminated or truncated or self._counter.step + 1 == self._length
         reward = 0.0
         if end:
-            reward = self.problem.reward(self._segment)
-            self._segment = self._segment[len(self._segment) - self.problem.overlap :]
+            reward = self.problem.reward(self._trajectory)
+            self._trajectory = self._trajectory[len(self._trajectory) - self.problem.overlap :]
             self._length = 1 + self._draw(self.problem.lengths)
         info = {"interval": self._counter.count(end=end, revealed=end)}
         return self._observe(), reward, terminated, truncated, info

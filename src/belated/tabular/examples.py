@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from belated.tabular.drmdp import Segment, TabularDRMDP
+from belated.tabular.drmdp import TabularDRMDP, Trajectory
 
 
 def _deterministic(
@@ -26,8 +26,8 @@ def xor(gamma: float = 0.99) -> TabularDRMDP:
     """
     transition, actions = _deterministic({(0, 0): 2, (1, 0): 2, (2, 0): 3, (2, 1): 3}, 4, 2)
 
-    def reward(segment: Segment) -> float:
-        first, last = segment[0], segment[-1]
+    def reward(trajectory: Trajectory) -> float:
+        first, last = trajectory[0], trajectory[-1]
         assert first is not None
         assert last is not None
         return float(first[0] != last[1])
@@ -63,8 +63,8 @@ def big_and_little(gamma: float = 0.99) -> TabularDRMDP:
         {(0, 0): 2, (1, 0): 2, (2, 0): 4, (2, 1): 3, (3, 0): 4}, 5, 2
     )
 
-    def reward(segment: Segment) -> float:
-        first, last = segment[0], segment[-1]
+    def reward(trajectory: Trajectory) -> float:
+        first, last = trajectory[0], trajectory[-1]
         assert first is not None
         assert last is not None
         if first[0] == 3:
@@ -113,8 +113,8 @@ def entangled_overlap(gamma: float = 0.9) -> TabularDRMDP:
     paper's definition. The second action of an interval should still look at the first.
     """
 
-    def reward(segment: Segment) -> float:
-        before, last = segment[0], segment[1]
+    def reward(trajectory: Trajectory) -> float:
+        before, last = trajectory[0], trajectory[1]
         return 0.0 if before is None or last is None else float(before[1] != last[1])
 
     return TabularDRMDP(
@@ -135,7 +135,8 @@ def end_after_overlap(gamma: float = 0.9) -> TabularDRMDP:
     add_up = SumOf({(0, 0): 10.0, (2, 1): -1.0})
     return TabularDRMDP(
         transition, np.array([0.5, 0.5, 0, 0, 0, 0]), np.array([0, 1.0]),
-        lambda segment: add_up(segment[:2]), gamma, overlap=2, terminal=(5,), actions=actions,
+        lambda trajectory: add_up(trajectory[:2]), gamma,
+        overlap=2, terminal=(5,), actions=actions,
     )  # fmt: skip
 
 
@@ -159,6 +160,6 @@ class SumOf:
     def __init__(self, rewards: dict[tuple[int, int], float]) -> None:
         self.rewards = rewards
 
-    def __call__(self, segment: Segment) -> float:
-        """Add up the steps, those before the episode's start counting 0."""
-        return sum(self.rewards.get(step, 0.0) for step in segment if step is not None)
+    def __call__(self, trajectory: Trajectory) -> float:
+        """Add up the steps; those before the episode's start count 0."""
+        return sum(self.rewards.get(step, 0.0) for step in trajectory if step is not None)

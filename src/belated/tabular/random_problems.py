@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 
-from belated.tabular.drmdp import Floats, Reward, Segment, TabularDRMDP, Unrolled
+from belated.tabular.drmdp import Floats, Reward, TabularDRMDP, Trajectory, Unrolled, unroll
 from belated.tabular.values import spread
 
 Kind = Literal["sum", "separable", "monotone", "any"]
@@ -32,30 +33,20 @@ def random_problem(
         overlap: c; drawn from 0, 1, 2 if None.
         max_length: n_max; drawn from 1, 2, 3 if None.
         ends: where episodes end, if at all. If it is at interval ends only, intervals have a fixed
-            length and the state tells the position.
+            length and the state shows the position.
         gamma: the discount; drawn from (0.5, 1) if None.
     """
     overlap = int(rng.integers(3)) if overlap is None else overlap
     max_length = int(rng.integers(1, 4)) if max_length is None else max_length
     states = int(rng.integers(2, 3 if overlap + max_length > 3 else 4))
-    moves = rng.dirichlet(np.full(states, 0.5), (states, 2))
-    moves[moves < 0.1] = 0
-    moves /= moves.sum(axis=2, keepdims=True)
+    moves = _random_moves(rng, states)
     lengths = rng.dirichlet(np.ones(max_length)) * (rng.random(max_length) < 0.7)
     lengths[-1] += 0.1
     layers = 1
     if ends == "at interval ends":
         layers, lengths[:-1] = max_length, 0
+    transition = _add_ends(rng, moves, layers, ends)
     end = layers * states
-    transition = np.zeros((end + 1, 2, end + 1))
-    for layer in range(layers):
-        here = slice(layer * states, (layer + 1) * states)
-        following = (layer + 1) % layers * states
-        stop = rng.uniform(0.1, 0.5, (states, 2, 1))
-        if ends == "never" or (ends == "at interval ends" and layer < layers - 1):
-            stop[:] = 0
-        transition[here, :, following : following + states] = moves * (1 - stop)
-        transition[here, :, end] = stop[:, :, 0]
     start = np.zeros(end + 1)
     start[:states] = rng.dirichlet(np.ones(states))
     return TabularDRMDP(
@@ -69,6 +60,20 @@ def random_problem(
     )
 
 
+def exact_problems(rng: np.random.Generator, count: int) -> Iterator[Unrolled]:
+    """Draw problems for which the theory is exact.
+
+    Their rewards are strongly past-invariant at every split. Half of them never end; the others
+    end only where intervals do and have an overlap of at most one step.
+    """
+    for index in range(count):
+        if index % 2:
+            overlap = int(rng.integers(2))
+            yield unroll(random_problem(rng, overlap=overlap, ends="at interval ends"))
+        else:
+            yield unroll(random_problem(rng))
+
+
 def random_policy(unrolled: Unrolled, rng: np.random.Generator) -> Floats:
     """Draw a policy of Π_s, as a probability for each choice."""
     problem = unrolled.problem
@@ -80,31 +85,64 @@ def random_policy(unrolled: Unrolled, rng: np.random.Generator) -> Floats:
     return spread(unrolled, table)
 
 
+def _random_moves(rng: np.random.Generator, states: int) -> Floats:
+    """Draw p(s' | s, a) for two actions; unlikely moves are left out."""
+    moves = rng.dirichlet(np.full(states, 0.5), (states, 2))
+    moves[moves < 0.1] = 0
+    moves /= moves.sum(axis=2, keepdims=True)
+    return moves
+
+
+def _add_ends(rng: np.random.Generator, moves: Floats, layers: int, ends: Ends) -> Floats:
+    """Copy the states once for each layer, and let episodes end in one more state.
+
+    Each step leads to the next layer, and from the last one to the first.
+
+    Args:
+        rng: draws how likely the end is.
+        moves: p(s' | s, a) as long as the episode goes on.
+        layers: how many copies to make: one, or one for each position in the interval.
+        ends: where episodes end; if at interval ends, in the last layer only.
+    """
+    states, actions, _ = moves.shape
+    end = layers * states
+    transition = np.zeros((end + 1, actions, end + 1))
+    for layer in range(layers):
+        here = slice(layer * states, (layer + 1) * states)
+        following = (layer + 1) % layers * states
+        stop = rng.uniform(0.1, 0.5, (states, actions, 1))
+        if ends == "never" or (ends == "at interval ends" and layer < layers - 1):
+            stop[:] = 0
+        transition[here, :, following : following + states] = moves * (1 - stop)
+        transition[here, :, end] = stop[:, :, 0]
+    return transition
+
+
 def _random_reward(rng: np.random.Generator, kind: Kind, states: int, width: int) -> Reward:
     if kind == "any":
         seed = int(rng.integers(2**32))
-        return lambda segment: _number_of(segment, seed)
+        return lambda trajectory: _number_of(trajectory, seed)
     # One term for each step (states × actions, and one for padding), place and length.
     terms = rng.normal(size=(width + 1, width, states + 1, 2))
     if kind in ("sum", "monotone"):
         terms[:] = terms[0, 0]
         terms[:, :, states] = 0
 
-    def add_up(segment: Segment) -> float:
-        places = terms[len(segment)]
+    def add_up(trajectory: Trajectory) -> float:
+        places = terms[len(trajectory)]
         return float(
             sum(
                 places[place][(states, 0) if step is None else step]
-                for place, step in enumerate(segment)
+                for place, step in enumerate(trajectory)
             )
         )
 
     if kind == "monotone":
-        return lambda segment: float(np.exp(add_up(segment)))
+        return lambda trajectory: float(np.exp(add_up(trajectory)))
     return add_up
 
 
-def _number_of(segment: Segment, seed: int) -> float:
-    """Return a fixed random number of a segment."""
-    words = [0 if step is None else 1 + step[0] * 2 + step[1] for step in segment]
+def _number_of(trajectory: Trajectory, seed: int) -> float:
+    """Return a random number that is always the same for the same trajectory."""
+    words = [0 if step is None else 1 + step[0] * 2 + step[1] for step in trajectory]
     return float(np.random.default_rng([seed, len(words), *words]).normal())

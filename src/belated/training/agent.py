@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
 import belated
-from belated.credit import Credit, Rudder
-from belated.critics import HC, ProblemShape
+from belated.backbones import Backbone
 from belated.envs.intervals import AnyEnv
-from belated.envs.lengths import non_negative_int, positive_int
-from belated.methods import Method, find_method, from_json, override, to_json
-from belated.rollout import rollout_of
-from belated.training import checkpoint
-from belated.training.callbacks import (
-    Callback,
-    CallbackLike,
-    Checkpoint,
-    Evaluate,
-    ProgressBar,
-    as_callbacks,
-)
+from belated.experience.base import Metrics
+from belated.experience.lanes import copies_of, lanes_of
+from belated.experience.spaces import Spaces
+from belated.experience.step import ProblemShape
+from belated.methods import Method, as_method
+from belated.parts import from_json, override, to_json
+from belated.ranges import non_negative_int, positive_int
+from belated.training import persistence
+from belated.training.callbacks import Callback, CallbackLike, RunFolder, all_callbacks
 from belated.training.evaluation import Episode, Evaluation, evaluate, play_episode
 from belated.training.interrupt import deferred_interrupt
-from belated.training.lanes import ActionScale, EnvLanes, Lanes, VectorLanes, copies_of
 from belated.training.learner import Learner
-from belated.training.logging import CSVWriter, TensorBoardWriter, Writer
-from belated.training.off_policy import OffPolicy, replay_for
-from belated.training.on_policy import OnPolicy
-from belated.training.problem import problem_of
+from belated.training.logging import Journal, Row
+from belated.training.loop import Loop
 
 
 class Agent:
     """Learns from rewards that arrive late.
 
     Args:
-        method: a name from `belated.METHODS`, or a `belated.Method` of your own.
+        method: a name from `belated.METHODS`, a `belated.Method` of your own, or a backbone.
         env: a delayed environment (see `belated.delay` and `belated.mark`), or a Gymnasium vector
             environment of such.
         seed: fixes everything: networks, exploration, sampling, and the environment's episodes.
@@ -62,55 +53,69 @@ class Agent:
 
     def __init__(
         self,
-        method: str | Method,
+        method: str | Method | Backbone,
         env: AnyEnv | VectorEnv[Any, Any, Any],
         *,
         seed: int = 0,
         num_envs: int = 1,
         **overrides: Any,
     ) -> None:
-        method = find_method(method) if isinstance(method, str) else method
+        method = override(as_method(method), overrides)
+        to_json(method)  # what could not be saved is refused now, not after hours of learning
         seed = non_negative_int(seed, "The seed")
-        shape, scale = problem_of(env)
-        self._set_up(override(method, overrides), shape, scale, seed)
+        self._set_up(method, Spaces.of(env), seed)
         self._attach(env, positive_int(num_envs, "num_envs"))
 
-    def _set_up(self, method: Method, shape: ProblemShape, scale: ActionScale, seed: int) -> None:
+    def _set_up(self, method: Method, spaces: Spaces, seed: int) -> None:
         self.method = method
-        self.shape = shape
+        self.spaces = spaces
         self.seed = seed
         self.steps = 0
         """How many environment steps the agent has learned from."""
-        self.history: list[dict[str, float]] = []
-        """The rows logged so far."""
-        self.learner = Learner(method, shape, seed)
-        self.scale = scale
+        self.learner = Learner(method.backbone, spaces.shape, seed, method.training.precision)
+        self.journal = Journal()
         self.env: AnyEnv | None = None
-        self._lanes: Lanes | None = None
-        self._experience: OffPolicy | OnPolicy | None = None
-        streams = np.random.SeedSequence([seed, 0xB1A7ED]).spawn(3)
-        self._exploration, self._sampling, self._prediction = map(np.random.default_rng, streams)
-        self._metrics: dict[str, jax.Array] = {}
-        self._writers: list[Writer] = []
-        self._seconds = 0.0  # spent learning before the clock was started
-        self._clock: float | None = None  # when it was, later by the time of evaluations
-        self.in_step = False
-        """Whether a step is under way, or was when an error came."""
+        self._second_env: AnyEnv | None = None
+        self._attached: Loop | None = None
+        names = ("exploration", "sampling", "prediction")
+        streams = np.random.SeedSequence([seed, 0xB1A7ED]).spawn(len(names))
+        self._generators = dict(zip(names, map(np.random.default_rng, streams), strict=True))
 
     def _attach(self, env: AnyEnv | VectorEnv[Any, Any, Any], num_envs: int) -> None:
-        if isinstance(env, VectorEnv):
-            if num_envs != 1:
-                raise ValueError("num_envs is for single environments; a vector has its own.")
-            self._lanes, num_envs = VectorLanes(env, self.scale, self.seed), env.num_envs
-        else:
-            self.env = env
-            envs = [env, *copies_of(env, num_envs - 1)]
-            self._lanes = EnvLanes(envs, self.scale, self.seed)
-        if self.method.backbone.on_policy:
-            self._experience = OnPolicy(self.method, self.shape, num_envs)
-        else:
-            self._experience = OffPolicy(self.method, self.shape, num_envs, self._sampling)
-        self._started = False
+        self.env = None if isinstance(env, VectorEnv) else env
+        lanes = lanes_of(env, num_envs, self.seed)
+        experience = self.method.training.experience(
+            self.method.backbone, self.shape, len(lanes.observation), self._generators["sampling"]
+        )
+        exploration = self._generators["exploration"]
+        self._attached = Loop(self.method, self.learner, lanes, experience, exploration)
+
+    @property
+    def shape(self) -> ProblemShape:
+        """The problem's sizes."""
+        return self.spaces.shape
+
+    @property
+    def loop(self) -> Loop:
+        """The environments, and what is learned from them."""
+        if self._attached is None:
+            raise ValueError("This agent has no environment: load it with Agent.load(folder, env).")
+        return self._attached
+
+    @property
+    def metrics(self) -> Metrics:
+        """What the last update reported."""
+        return self.loop.metrics
+
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """The rows logged so far."""
+        return self.journal.rows
+
+    @property
+    def evaluations(self) -> list[dict[str, float]]:
+        """The rows that hold an evaluation, with its ``return_mean``."""
+        return [row for row in self.history if "return_mean" in row]
 
     # ------------------------------------------------------------------ learning
 
@@ -124,8 +129,10 @@ class Agent:
         eval_every: int = 5_000,
         eval_episodes: int = 10,
         eval_env: AnyEnv | None = None,
+        log_every: int = 1_000,
         checkpoint_every: int = 50_000,
         tensorboard: bool = False,
+        wandb: bool = False,
     ) -> Agent:
         """Learn for some more environment steps. Calling it again goes on where it stopped.
 
@@ -136,117 +143,70 @@ class Agent:
             callback: a `Callback`, a function of the agent that may return False to stop, or a
                 list of such.
             progress_bar: show steps per second, the last return and the time left.
-            out: a run folder: ``progress.csv`` gets a row for each evaluation, ``checkpoint/``
-                what it takes to go on.
+            out: a run folder: ``progress.csv`` gets a row for each evaluation and rows between
+                them, ``checkpoint/`` what it takes to go on.
             eval_every: with ``out``, how many steps lie between two evaluations; there is always
                 one at the end.
             eval_episodes: with ``out``, how many episodes an evaluation has.
             eval_env: with ``out``, where to evaluate; by default another environment like the
                 agent's, which can be made if that has a registered id.
+            log_every: with ``out``, how many steps lie between two rows that say how training goes
+                and what updates report, without an evaluation.
             checkpoint_every: with ``out``, how many steps lie between two checkpoints; there is
                 always one at the end.
             tensorboard: with ``out``, also write event files to ``out/tensorboard``.
+            wandb: with ``out``, also send rows to Weights & Biases (needs the extra ``wandb``).
         """
         goal = self.steps + positive_int(total_timesteps, "total_timesteps")
-        lanes, _ = self._require_env()
-        callbacks = as_callbacks(callback)
-        evaluation = None
+        folder = None
         if out is not None:
-            eval_env = eval_env if eval_env is not None else self._evaluation_env()
-            evaluation = Evaluate(eval_every, eval_episodes, eval_env)
-            folder = Path(out)
-            self._open_writers(folder, tensorboard)
-            saving = Checkpoint(folder / "checkpoint", checkpoint_every)
-            callbacks = [evaluation, *callbacks, saving]
-        if progress_bar:
-            callbacks.append(ProgressBar(goal))
-        if not self._started:
-            lanes.start()
-            self._started = True
-        if self._run(goal, callbacks, evaluation):
+            folder = RunFolder(
+                Path(out), eval_every, eval_episodes, eval_env, log_every, checkpoint_every
+            )
+        callbacks = all_callbacks(callback, folder, goal if progress_bar else None)
+        loop = self.loop
+        for each in callbacks:
+            each.check(self)
+        self.journal.open([] if folder is None else folder.writers(self, tensorboard, wandb))
+        try:
+            for each in callbacks:
+                each.on_start(self)
+            loop.lanes.start()
+            interrupted = self._run(goal, callbacks)
+            for each in callbacks if not interrupted else []:
+                each.on_goal(self)
+        finally:
+            for each in reversed(callbacks):
+                each.on_end(self)
+            self.journal.close()
+        if interrupted:
             raise KeyboardInterrupt
         return self
 
-    def _run(self, goal: int, callbacks: list[Callback], at_end: Evaluate | None) -> bool:
+    def _run(self, goal: int, callbacks: list[Callback]) -> bool:
         """Take steps until the goal or a callback stops it; return whether the user did."""
-        for each in callbacks:
-            each.on_start(self)
-        self._clock = time.monotonic() - self._seconds
-        try:
-            with deferred_interrupt() as interrupt:
-                stopped = False
-                while self.steps < goal and not stopped and not interrupt.requested:
-                    self._step()
-                    answers = [each.on_step(self) for each in callbacks]
-                    stopped = False in answers
-            logged = self.history[-1]["step"] if self.history else 0
-            if at_end is not None and logged < self.steps and not interrupt.requested:
-                at_end.act(self)
-        finally:
-            self._seconds, self._clock = self.seconds, None
-            for each in reversed(callbacks):
-                each.on_end(self)
-            for writer in self._writers:
-                writer.close()
-            self._writers = []
+        with deferred_interrupt() as interrupt:
+            stopped = False
+            while self.steps < goal and not stopped and not interrupt.requested:
+                self.steps += self.loop.step(self.steps, self.shape.action_size)
+                answers = [each.on_step(self) for each in callbacks]
+                stopped = False in answers
         return interrupt.requested
 
-    def _open_writers(self, folder: Path, tensorboard: bool) -> None:
-        if not self.history and (folder / "progress.csv").exists():
-            raise ValueError(f"{folder} holds another run already; choose another folder.")
-        folder.mkdir(parents=True, exist_ok=True)
-        self._writers = [CSVWriter(folder / "progress.csv", self.history)]
-        if tensorboard:
-            self._writers.append(TensorBoardWriter(folder / "tensorboard"))
+    def log(self, row: Row, not_learning: float = 0.0) -> None:
+        """Log a row of numbers at the current step.
 
-    @property
-    def seconds(self) -> float:
-        """The time spent learning so far, evaluations not included."""
-        return self._seconds if self._clock is None else time.monotonic() - self._clock
-
-    def _step(self) -> None:
-        """Take one step in each environment, then the updates that are due."""
-        self.in_step = True
-        lanes, experience = self._require_env()
-        shape = (len(lanes.observation), self.shape.action_size)
-        if self.steps < self.method.learning_starts:
-            actions = self._exploration.uniform(-1, 1, shape).astype(np.float32)
-        else:
-            noise = self._exploration.standard_normal(shape, np.float32)
-            actions = self.learner.act(lanes.observation, noise)
-        count = 0
-        for lane, step in lanes.step(actions):
-            if self.method.credit.needs_dense and np.isnan(step.dense_reward):
-                raise ValueError(
-                    'This method learns from info["dense_reward"], which the environment does not '
-                    "give. Choose a method that learns from the revealed reward."
-                )
-            experience.add(step, lane)
-            self.steps += 1
-            count += self.steps > self.method.learning_starts
-        self._metrics = experience.learn(self.learner, count) or self._metrics
-        self.in_step = False
-
-    def log(self, row: dict[str, float], not_learning: float = 0.0) -> None:
-        """Log a row of numbers at the current step, with the time and the last update's metrics.
+        The row also gets the time, the last update's metrics, and the returns of the training
+        episodes that ended since the last row.
 
         Args:
             row: the numbers.
             not_learning: seconds just spent on something else than learning.
         """
-        if self._clock is not None:
-            self._clock += not_learning
-        seconds = self.seconds
-        last = self.history[-1] if self.history else {"step": 0, "wall_time": 0}
-        taken, since = self.steps - last["step"], seconds - last["wall_time"]
-        row = {name: float(value) for name, value in (row | self._metrics).items()} | {
-            "step": self.steps,
-            "wall_time": seconds,
-            "steps_per_second": taken / since if since > 0 else 0.0,
-        }
-        self.history.append(row)
-        for writer in self._writers:
-            writer.write(row)
+        self.journal.leave_out(not_learning)
+        if self._attached is not None:
+            row = {**self._attached.episodes.summary(), **self.metrics, **row}
+        self.journal.write(self.steps, row)
 
     # ------------------------------------------------------------------ using the policy
 
@@ -261,22 +221,15 @@ class Agent:
 
         The signature is Stable-Baselines3's; there is no recurrent state, so it is always None.
         """
-        array = np.asarray(observation, np.float32)
-        if array.shape[-1:] != (self.shape.observation_size,) or array.ndim > 2:
-            raise ValueError(
-                f"Expected an observation of {self.shape.observation_size} numbers (the last one "
-                f"is the phase), or a batch of them, got the shape {array.shape}."
-            )
-        batch = np.atleast_2d(array)
+        batch = self.spaces.batch_of(observation)
         if deterministic:
             actions = self.learner.mode(batch)
         else:
-            noise = self._prediction.standard_normal(
-                (len(batch), self.shape.action_size), np.float32
-            )
+            shape = (len(batch), self.shape.action_size)
+            noise = self._generators["prediction"].standard_normal(shape, np.float32)
             actions = self.learner.act(batch, noise)
-        actions = self.scale.to_env(actions)
-        return (actions if array.ndim == 2 else actions[0]), None
+        actions = self.spaces.to_env(actions)
+        return (actions if np.ndim(observation) == 2 else actions[0]), None
 
     def evaluate(self, episodes: int = 10, *, env: AnyEnv | None = None) -> Evaluation:
         """Play episodes with the deterministic policy, on an environment apart from training's.
@@ -285,13 +238,13 @@ class Agent:
             episodes: how many.
             env: where to play; by default another environment like the agent's.
         """
-        env = env if env is not None else self._evaluation_env()
-        return evaluate(env, self.learner.mode, self.scale, episodes=episodes, seed=self.seed)
+        positive_int(episodes, "The number of episodes")
+        env = self.evaluation_env(env)
+        return evaluate(env, self.learner.mode, self.spaces, episodes=episodes, seed=self.seed)
 
     def play(self, *, seed: int = 0, env: AnyEnv | None = None) -> Episode:
         """Play one episode with the deterministic policy and return all that happened."""
-        env = env if env is not None else self._evaluation_env()
-        return play_episode(env, self.learner.mode, self.scale, seed)
+        return play_episode(self.evaluation_env(env), self.learner.mode, self.spaces, seed)
 
     def credit(self, episode: Episode) -> npt.NDArray[np.float64]:
         """Say which steps earned the reward.
@@ -303,35 +256,31 @@ class Agent:
         Args:
             episode: what `play` returned.
         """
-        state, rule = self.learner.state, self.method.credit
-        if isinstance(rule, Rudder):
-            return rule.credit(state.credit, rollout_of(episode.steps))[:, 0]
-        by_rule = isinstance(rule, Credit) and rule.tells_steps_apart
-        if not by_rule and not isinstance(self.method.critic, HC):
+        backbone, state = self.method.backbone, self.learner.state
+        if not backbone.tells_credit:
             raise ValueError(
                 "This method does not assign credit to steps. Methods with a history function do "
                 "(hc-singleton, hc-pairwise-K, hc-rnn), and those with a credit rule (ircr, rrd, "
                 "rudder)."
             )
-        spare = self.shape.max_length + self.shape.overlap + 2
-        replay = replay_for(len(episode.steps) + spare, self.shape)
-        for step in episode.steps:
-            replay.add(step)
-        parts = []
-        for batch in replay.in_order(batch_size=256):
-            if isinstance(rule, Credit) and by_rule:
-                credit = np.asarray(rule.reward(state.credit, batch))
-            else:
-                credit = np.mean([critic.credit(batch) for critic in state.critics], axis=0)
-            parts.append(np.where(batch.revealed > 0, credit, np.nan))
-        return np.concatenate(parts).astype(np.float64)
+        parts = self.method.training.in_order(backbone, self.shape, episode.steps)
+        credit = [np.ravel(backbone.credit_of(state, part)) for part in parts]
+        return np.concatenate(credit).astype(np.float64)
 
-    def _evaluation_env(self) -> AnyEnv:
-        if not hasattr(self, "_second_env"):
+    def evaluation_env(self, env: AnyEnv | None = None) -> AnyEnv:
+        """An environment to evaluate in: the given one, or another one like the agent's.
+
+        Raises:
+            ValueError: if it is of another kind than the agent's, or if none can be made.
+        """
+        if env is None and self._second_env is None:
             if self.env is None:
                 raise ValueError("Pass an environment: evaluate(..., env=...).")
             (self._second_env,) = copies_of(self.env, 1)
-        return self._second_env
+        found = self._second_env if env is None else env
+        assert found is not None
+        self.spaces.require_same(found)
+        return found
 
     # ------------------------------------------------------------------ saving
 
@@ -343,34 +292,21 @@ class Agent:
             replay: also save the replay and the open episodes, so that learning can go on exactly
                 where it stopped.
         """
+        loop = self._attached
         manifest: dict[str, Any] = {
             "belated": belated.__version__,
             "method": to_json(self.method),
-            "shape": self.shape._asdict(),
-            "action_low": self.scale.low.tolist(),
-            "action_high": self.scale.high.tolist(),
+            "spaces": self.spaces.state(),
             "seed": self.seed,
             "steps": self.steps,
-            "seconds": self.seconds,
-            "history": self.history,
+            "num_envs": 1 if loop is None else len(loop.lanes.observation),
+            "journal": self.journal.state(),
             "generators": {
-                name: getattr(self, f"_{name}").bit_generator.state
-                for name in ("exploration", "sampling", "prediction")
+                name: generator.bit_generator.state for name, generator in self._generators.items()
             },
         }
-        arrays = None
-        if self._lanes is not None and self._experience is not None:
-            manifest["num_envs"] = len(self._lanes.observation)
-            manifest["experience"] = self._experience.counters()
-            if replay:
-                manifest["episodes"] = self._lanes.episodes
-                arrays = self._experience.arrays()
-                if isinstance(self._lanes, EnvLanes) and self._started:
-                    arrays["observation"] = self._lanes.observation
-                    for lane, taken in enumerate(self._lanes.taken):
-                        empty = np.zeros((0, self.shape.action_size), np.float32)
-                        arrays[f"taken.{lane}"] = np.stack(taken) if taken else empty
-        checkpoint.write(Path(folder), manifest, self.learner.state, arrays)
+        arrays = loop.state() if replay and loop is not None else None
+        persistence.write(Path(folder), manifest, self.learner.state, arrays)
 
     @classmethod
     def load(
@@ -390,54 +326,31 @@ class Agent:
             env: an environment of the same kind as before; as many copies of it are made as there
                 were.
         """
-        path = checkpoint.find(Path(folder))
-        manifest = checkpoint.read_manifest(path)
+        path = persistence.find(Path(folder))
+        manifest = persistence.read_manifest(path)
         agent = cls.__new__(cls)
-        low, high = (np.array(manifest[f"action_{end}"], np.float32) for end in ("low", "high"))
-        shape = ProblemShape(**manifest["shape"])
-        agent._set_up(
-            from_json(manifest["method"]), shape, ActionScale(low, high), manifest["seed"]
-        )
-        agent.learner.leaves = checkpoint.read_state(path, agent.learner.state)
+        spaces = Spaces.restored(manifest["spaces"])
+        agent._set_up(from_json(manifest["method"]), spaces, manifest["seed"])
+        agent.learner.leaves = persistence.read_state(path, agent.learner.state)
         agent.steps = manifest["steps"]
-        agent.history = manifest["history"]
-        agent._seconds = manifest["seconds"]
+        agent.journal.restore(manifest["journal"])
         for name, state in manifest["generators"].items():
-            getattr(agent, f"_{name}").bit_generator.state = state
+            agent._generators[name].bit_generator.state = state
         if env is not None:
-            found, bounds = problem_of(env)
-            if found != shape or not np.array_equal(bounds, agent.scale):
-                raise ValueError(
-                    f"The agent was trained on another kind of environment: {shape} with actions "
-                    f"in {agent.scale}, but this one has {found} with actions in {bounds}."
-                )
-            lanes = 1 if isinstance(env, VectorEnv) else manifest.get("num_envs", 1)
-            agent._attach(env, lanes)
-            agent._resume(path, manifest)
+            spaces.require_same(env)
+            agent._attach(env, 1 if isinstance(env, VectorEnv) else manifest["num_envs"])
+            agent._go_on(path, manifest["num_envs"])
         return agent
 
-    def _resume(self, path: Path, manifest: dict[str, Any]) -> None:
+    def _go_on(self, path: Path, lanes: int) -> None:
         """Take over the replay and the open episodes, if they were saved."""
-        lanes, experience = self._require_env()
-        arrays = checkpoint.read_replay(path)
-        if arrays is not None and len(lanes.observation) != manifest["num_envs"]:
-            raise ValueError(
-                f"The agent learned in {manifest['num_envs']} environments at once, not in "
-                f"{len(lanes.observation)}; its replay fits those only."
-            )
-        experience.restore(manifest.get("experience", {}), arrays)
+        arrays = persistence.read_replay(path)
         if arrays is None:
             return
-        if isinstance(lanes, EnvLanes) and "observation" in arrays:
-            taken = [arrays[f"taken.{lane}"] for lane in range(len(lanes.envs))]
-            lanes.resume(manifest["episodes"], taken, arrays["observation"])
-            self._started = True
-        else:
-            lanes.episodes = [count + 1 for count in manifest["episodes"]]
-            for lane in range(len(lanes.observation)):
-                experience.start_episode(lane)
-
-    def _require_env(self) -> tuple[Lanes, OffPolicy | OnPolicy]:
-        if self._lanes is None or self._experience is None:
-            raise ValueError("This agent has no environment: load it with Agent.load(folder, env).")
-        return self._lanes, self._experience
+        found = len(self.loop.lanes.observation)
+        if found != lanes:
+            raise ValueError(
+                f"The agent learned in {lanes} environments at once, not in {found}; its replay "
+                "fits those only."
+            )
+        self.loop.restore(arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from belated.envs.lengths import positive_int
+from belated.parts import to_json
+from belated.ranges import positive_int
+from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer
 
 if TYPE_CHECKING:
     from belated.training.agent import Agent
@@ -28,14 +31,20 @@ if TYPE_CHECKING:
 class Callback:
     """Override what you need. Learning stops when `on_step` returns False."""
 
+    def check(self, agent: Agent) -> None:
+        """Raise now if anything would go wrong later; nothing has been written yet."""
+
     def on_start(self, agent: Agent) -> None:
         """Learning begins, or goes on."""
 
     def on_step(self, agent: Agent) -> bool | None:
         """The agent has taken a step in each environment and learned from it."""
 
+    def on_goal(self, agent: Agent) -> None:
+        """All steps were taken, or a callback stopped learning."""
+
     def on_end(self, agent: Agent) -> None:
-        """Learning is over for now, also after Ctrl-C."""
+        """Learning is over for now, also after Ctrl-C or an error."""
 
 
 CallbackLike = Callback | Callable[["Agent"], bool | None]
@@ -82,18 +91,41 @@ class Evaluate(Every):
         every: how many steps lie between two evaluations.
         episodes: how many episodes an evaluation has.
         env: where to evaluate; by default another environment like the agent's.
+        at_end: whether to evaluate at the end too.
     """
 
-    def __init__(self, every: int = 5_000, episodes: int = 10, env: Any = None) -> None:
+    def __init__(
+        self, every: int = 5_000, episodes: int = 10, env: Any = None, at_end: bool = False
+    ) -> None:
         super().__init__(every)
-        self.episodes = episodes
+        self.episodes = positive_int(episodes, "The number of episodes of an evaluation")
         self.env = env
+        self.at_end = at_end
+
+    def check(self, agent: Agent) -> None:
+        """Make the environment now, if it has to be made."""
+        agent.evaluation_env(self.env)
+
+    def on_goal(self, agent: Agent) -> None:
+        """Evaluate once more, if that is asked for and there was no evaluation just now."""
+        last = agent.evaluations[-1]["step"] if agent.evaluations else 0
+        if self.at_end and last < agent.steps:
+            self.act(agent)
 
     def act(self, agent: Agent) -> None:
         """Evaluate and log."""
         started = time.monotonic()
         summary = agent.evaluate(self.episodes, env=self.env).summary()
         agent.log(summary, not_learning=time.monotonic() - started)
+
+
+class Log(Every):
+    """Logs how training goes, without an evaluation."""
+
+    def act(self, agent: Agent) -> None:
+        """Log, unless something was logged at this step already."""
+        if not agent.history or agent.history[-1]["step"] < agent.steps:
+            agent.log({})
 
 
 class Checkpoint(Every):
@@ -109,7 +141,7 @@ class Checkpoint(Every):
 
     def on_end(self, agent: Agent) -> None:
         """Save once more, unless an error came in the middle of a step: that cannot be resumed."""
-        if not agent.in_step:
+        if not agent.loop.in_step:
             self.act(agent)
 
 
@@ -117,8 +149,8 @@ class StopWhen(Callback):
     """Stops learning as soon as a condition holds.
 
     Example:
-        >>> stop = StopWhen(lambda agent: agent.history[-1:] and
-        ...                 agent.history[-1]["return_mean"] > 3_000)
+        >>> stop = StopWhen(lambda agent: agent.evaluations and
+        ...                 agent.evaluations[-1]["return_mean"] > 3_000)
     """
 
     def __init__(self, condition: Callable[[Agent], Any]) -> None:
@@ -153,6 +185,7 @@ class ProgressBar(Callback):
             refresh_per_second=4,
             speed_estimate_period=10,
         )
+        self._seen, self._outcome = 0, ""  # rows of the history that were looked at
         self._task = self._progress.add_task(
             self.label, total=self.total, completed=agent.steps, outcome=""
         )
@@ -160,14 +193,63 @@ class ProgressBar(Callback):
 
     def on_step(self, agent: Agent) -> bool | None:
         """Move the bar."""
-        returns = [row["return_mean"] for row in agent.history[-1:] if "return_mean" in row]
-        outcome = f"return {returns[0]:,.1f}" if returns else ""
-        self._progress.update(self._task, completed=agent.steps, outcome=outcome)
+        if len(agent.history) > self._seen:
+            self._seen = len(agent.history)
+            self._outcome = "".join(
+                f"return {r['return_mean']:,.1f}" for r in agent.evaluations[-1:]
+            )
+        self._progress.update(self._task, completed=agent.steps, outcome=self._outcome)
         return None
 
     def on_end(self, agent: Agent) -> None:
         """Leave the bar as it is."""
         self._progress.stop()
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """What is written to a run folder, and how often."""
+
+    path: Path
+    eval_every: int
+    eval_episodes: int
+    eval_env: Any
+    log_every: int
+    checkpoint_every: int
+
+    def callbacks(self, others: list[Callback]) -> list[Callback]:
+        """Evaluate, then let others look at it, then log and save what came of it all."""
+        evaluation = Evaluate(self.eval_every, self.eval_episodes, self.eval_env, at_end=True)
+        saving = Checkpoint(self.path / "checkpoint", self.checkpoint_every)
+        return [evaluation, *others, Log(self.log_every), saving]
+
+    def writers(self, agent: Agent, tensorboard: bool, wandb: bool) -> list[Writer]:
+        """Open the files.
+
+        Raises:
+            ValueError: if the folder holds another run.
+        """
+        if not agent.history and (self.path / "progress.csv").exists():
+            raise ValueError(f"{self.path} holds another run already; choose another folder.")
+        self.path.mkdir(parents=True, exist_ok=True)
+        writers: list[Writer] = [CSVWriter(self.path / "progress.csv", agent.history)]
+        if tensorboard:
+            writers.append(TensorBoardWriter(self.path / "tensorboard"))
+        if wandb:
+            writers.append(WandbWriter(self.path, to_json(agent.method)))
+        return writers
+
+
+def all_callbacks(
+    callback: CallbackLike | Sequence[CallbackLike] | None,
+    folder: RunFolder | None,
+    goal: int | None,
+) -> list[Callback]:
+    """The user's callbacks, those of a run folder, and a progress bar up to a goal."""
+    callbacks = as_callbacks(callback)
+    if folder is not None:
+        callbacks = folder.callbacks(callbacks)
+    return callbacks if goal is None else [*callbacks, ProgressBar(goal)]
 
 
 def as_callbacks(callback: CallbackLike | Sequence[CallbackLike] | None) -> list[Callback]:

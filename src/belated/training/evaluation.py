@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from belated.envs.intervals import AnyEnv
-from belated.replay import Step
-from belated.training.lanes import ActionScale, Floats, episode_seed, make_step
+from belated.experience.lanes import episode_seed
+from belated.experience.spaces import Spaces
+from belated.experience.step import Floats, Step
 
 Policy = Callable[[Floats], Floats]
 """From observations (B, D) to actions (B, A) in [−1, 1]."""
@@ -55,33 +56,23 @@ class Evaluation:
         }
 
 
-def play_episode(env: AnyEnv, policy: Policy, scale: ActionScale, seed: int) -> Episode:
+def play_episode(env: AnyEnv, policy: Policy, spaces: Spaces, seed: int) -> Episode:
     """Play one episode with a policy."""
     observation, _ = env.reset(seed=seed)
     steps: list[Step] = []
-    ended = False
-    while not ended:
-        action = policy(np.asarray(observation, np.float32)[None])[0]
-        following, reward, terminated, truncated, info = env.step(scale.to_env(action))
-        ended = terminated or truncated
-        steps.append(
-            make_step(
-                observation, action, float(reward), following, info,
-                terminated=terminated, truncated=truncated,
-            )
-        )  # fmt: skip
-        observation = following
+    while not steps or not steps[-1].episode_end:
+        action = policy(spaces.batch_of(observation))[0]
+        steps.append(Step.of(observation, action, env.step(spaces.to_env(action))))
+        observation = steps[-1].next_observation
     return Episode(tuple(steps))
 
 
 def evaluate(
-    env: AnyEnv, policy: Policy, scale: ActionScale, *, episodes: int, seed: int
+    env: AnyEnv, policy: Policy, spaces: Spaces, *, episodes: int, seed: int
 ) -> Evaluation:
     """Play some episodes; the same seed gives the same episodes every time."""
-    if episodes < 1:
-        raise ValueError(f"An evaluation needs at least one episode, got {episodes}.")
     played = [
-        play_episode(env, policy, scale, episode_seed(seed, _EVALUATION_STREAM, number))
+        play_episode(env, policy, spaces, episode_seed(seed, _EVALUATION_STREAM, number))
         for number in range(episodes)
     ]
     revealed = np.array([episode.revealed_return for episode in played])

@@ -9,33 +9,33 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 
-from belated.critics import ProblemShape
-from belated.methods import Method
-from belated.replay import IntervalBatch
-from belated.rollout import Rollout
-from belated.training.memory import SCRATCH_IN_PIECES, keep_freed_memory
+from belated.backbones import Backbone
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch, stack
+from belated.experience.rollout import Rollout
+from belated.experience.step import Floats, ProblemShape
+from belated.kernels.memory import compiler_options, keep_freed_memory
 
 Leaves = list[jax.Array]
-Metrics = dict[str, jax.Array]
-Floats = npt.NDArray[np.float32]
 
 
 class Learner:
     """Holds the state of a backbone as a flat list of arrays.
 
     Args:
-        method: what to train.
+        backbone: what to train.
         shape: the problem's sizes.
         seed: seeds the parameters and every random number of the updates.
+        precision: of the factors of hidden layers' products in an update.
     """
 
-    def __init__(self, method: Method, shape: ProblemShape, seed: int) -> None:
+    def __init__(
+        self, backbone: Backbone, shape: ProblemShape, seed: int, precision: str = "float32"
+    ) -> None:
         keep_freed_memory()
-        parts: Any = (method.backbone, method.critic, method.credit, method.hidden)
-        # (they can be hashed, though their protocols do not say so)
-        self._functions = _compiled(*parts, shape, method.precision)
+        parts: Any = (backbone, shape, precision)
+        self._functions = _compiled(*parts)  # (a dataclass that is frozen can be hashed)
         self.leaves: Leaves = self._functions.init(seed)
 
     @property
@@ -48,19 +48,18 @@ class Learner:
         """How often an update was traced for learners like this one: once for each batch shape."""
         return self._functions.traces
 
-    def update(self, batch: IntervalBatch | Rollout) -> Metrics:
+    def update(self, data: IntervalBatch | Rollout) -> Metrics:
         """Run one update; the metrics stay on the device."""
         metrics: Metrics
-        self.leaves, metrics = self._functions.update(self.leaves, batch)
+        self.leaves, metrics = self._functions.update(self.leaves, data)
         return metrics
 
-    def update_many(self, batches: list[IntervalBatch]) -> Metrics:
+    def update_many(self, data: list[IntervalBatch]) -> Metrics:
         """Run several updates in one go and return the means of their metrics."""
-        if len(batches) == 1:
-            return self.update(batches[0])
-        stacked = IntervalBatch(*(np.stack(column) for column in zip(*batches, strict=True)))
+        if len(data) == 1:
+            return self.update(data[0])
         metrics: Metrics
-        self.leaves, metrics = self._functions.update_many(self.leaves, stacked)
+        self.leaves, metrics = self._functions.update_many(self.leaves, stack(data))
         return metrics
 
     def act(self, observation: Floats, noise: Floats) -> Floats:
@@ -86,55 +85,44 @@ class _Functions:
     of arrays, and put the modules together again only while they are traced.
     """
 
-    def __init__(
-        self,
-        backbone: Any,
-        critic: Any,
-        credit: Any,
-        hidden: tuple[int, ...],
-        shape: ProblemShape,
-        precision: str,
-    ) -> None:
-        def init(seed: int) -> Any:
-            state = backbone.init(seed, shape, critic, credit, hidden)
-            # The key as plain words, so that every leaf is an ordinary array.
-            return state._replace(key=jax.random.key_data(state.key))
-
-        template = init(0)
-        self.init: Callable[[int], Leaves] = lambda seed: jax.tree.leaves(init(seed))
-        self.structure = jax.tree.structure(template)
+    def __init__(self, backbone: Any, shape: ProblemShape, precision: str) -> None:
+        template = _plain(backbone.init(0, shape))
+        structure, self.structure = (jax.tree.structure(x) for x in (template.actor, template))
         self.actor_size = len(jax.tree.leaves(template.actor))  # the actor comes first
         self.traces = 0
-        actor_structure = jax.tree.structure(template.actor)
 
-        def update(leaves: Leaves, batch: IntervalBatch) -> tuple[Leaves, Metrics]:
+        def init(seed: int) -> Leaves:
+            return jax.tree.leaves(_plain(backbone.init(seed, shape)))
+
+        def update(leaves: Leaves, data: Any) -> tuple[Leaves, Metrics]:
             self.traces += 1
             state = jax.tree.unflatten(self.structure, leaves)
             state = state._replace(key=jax.random.wrap_key_data(state.key))
             with jax.default_matmul_precision(precision):
-                state, metrics = backbone.update(state, batch, credit)
-            state = state._replace(key=jax.random.key_data(state.key))
-            return jax.tree.leaves(state), metrics
+                state, metrics = backbone.update(state, data)
+            return jax.tree.leaves(_plain(state)), metrics
 
-        def update_many(leaves: Leaves, batches: IntervalBatch) -> tuple[Leaves, Metrics]:
-            leaves, metrics = jax.lax.scan(update, leaves, batches)
+        def update_many(leaves: Leaves, data: Any) -> tuple[Leaves, Metrics]:
+            leaves, metrics = jax.lax.scan(update, leaves, data)
             return leaves, {name: jnp.mean(values) for name, values in metrics.items()}
 
-        def act(leaves: Leaves, observation: Any, noise: Any) -> jax.Array:
-            action: jax.Array = backbone.act(
-                jax.tree.unflatten(actor_structure, leaves), observation, noise
-            )
-            return action
+        def act(leaves: Leaves, observation: Any, noise: Any) -> Any:
+            return backbone.act(jax.tree.unflatten(structure, leaves), observation, noise)
 
-        def mode(leaves: Leaves, observation: Any) -> jax.Array:
-            action: jax.Array = jax.tree.unflatten(actor_structure, leaves).mode(observation)
-            return action
+        def mode(leaves: Leaves, observation: Any) -> Any:
+            return backbone.mode(jax.tree.unflatten(structure, leaves), observation)
 
-        compiled = partial(jax.jit, donate_argnums=0, compiler_options=SCRATCH_IN_PIECES)
+        self.init: Callable[[int], Leaves] = init
+        compiled = partial(jax.jit, donate_argnums=0, compiler_options=compiler_options())
         self.update = compiled(update)
         self.update_many = compiled(update_many)
         self.act = jax.jit(act)
         self.mode = jax.jit(mode)
+
+
+def _plain(state: Any) -> Any:
+    """The state with its key as plain words, so that every leaf is an ordinary array."""
+    return state._replace(key=jax.random.key_data(state.key))
 
 
 _compiled = lru_cache(maxsize=32)(_Functions)

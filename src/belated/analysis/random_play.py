@@ -1,0 +1,117 @@
+"""Steps of random actions in a delayed environment, in one table."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+from belated.envs.delay_reward import DelayReward
+from belated.envs.intervals import AnyEnv
+
+_MIN_STEPS = 5_000
+"""How many steps to play; more only where that would be fewer than five intervals."""
+
+
+class PlayedStep(NamedTuple):
+    """A step as it was played, with what splicing needs to know about it."""
+
+    observation: npt.NDArray[Any]  # like the action, 0 if the reward does not look at it
+    action: npt.NDArray[Any]
+    reward: float
+    features: npt.NDArray[Any]  # the observation as a vector
+    interval_length: int  # on an interval's last step; 0 before
+
+
+@dataclass(frozen=True)
+class StepTable:
+    """The steps of all episodes, one row each. c rows of padding precede each episode.
+
+    Attributes:
+        overlap: c.
+        steps: what happened; zeros for padding.
+        remaining: how many rows the episode has from this row on.
+        padding: how many of those are padding.
+        features: (rows, size), standardised observations.
+        intervals: the row of each interval's first step after the overlap, and its length.
+    """
+
+    overlap: int
+    steps: list[PlayedStep]
+    remaining: npt.NDArray[np.int64]
+    padding: npt.NDArray[np.int64]
+    features: npt.NDArray[np.float32]
+    intervals: list[tuple[int, int]]
+
+    def splittable(self) -> list[tuple[int, int, int]]:
+        """Return the intervals that have a history: row, length and the earliest split."""
+        found = []
+        for row, length in self.intervals:
+            has_overlap = self.padding[row - self.overlap] < self.overlap
+            earliest = 0 if has_overlap else 1
+            if earliest < length:
+                found.append((row, length, earliest))
+        return found
+
+
+def play_randomly(env: DelayReward, seed: int, generator: np.random.Generator) -> StepTable:
+    """Play random actions. Episodes and intervals are those that a learner would see."""
+    overlap, needs_steps = env.interval_spec.overlap, env.interval_reward.needs_steps
+    count = max(_MIN_STEPS, 5 * (env.interval_spec.max_length + overlap))
+    episodes: list[list[PlayedStep]] = []
+    # Not with the seed itself: the actions would be the numbers that the environment draws.
+    env.action_space.seed(int(generator.integers(2**31)))
+    done = True
+    for _ in range(count):
+        if done:
+            observation, _ = env.reset(seed=seed + len(episodes))
+            episodes.append([])
+        action = env.action_space.sample()
+        # Copied before the step: environments may reuse their buffers.
+        features = _flatten(env, observation)
+        kept = [np.array(x) for x in ((observation, action) if needs_steps else (0, 0))]
+        observation, _, terminated, truncated, info = env.step(action)
+        interval_length = info["interval"]["length"] if info["interval"]["end"] else 0
+        step = PlayedStep(kept[0], kept[1], info["dense_reward"], features, interval_length)
+        episodes[-1].append(step)
+        done = terminated or truncated
+    with warnings.catch_warnings():
+        # The run stops in mid-episode. Wrappers are right to warn about that.
+        warnings.simplefilter("ignore")
+        env.reset(seed=seed)
+    return _line_up(episodes, overlap)
+
+
+def _flatten(env: AnyEnv, observation: Any) -> npt.NDArray[Any]:
+    space = env.observation_space
+    if not space.is_np_flattenable:
+        return np.zeros(1)  # nothing to compare: all pieces fit equally well
+    return np.array(gym.spaces.flatten(space, observation), np.float32)
+
+
+def _line_up(episodes: list[list[PlayedStep]], overlap: int) -> StepTable:
+    observation, action, _, vector, _ = episodes[0][0]
+    nothing, no_action, zeros = map(np.zeros_like, (observation, action, vector))
+    padding = PlayedStep(nothing, no_action, 0.0, zeros, interval_length=0)
+    steps = [step for episode in episodes for step in [padding] * overlap + episode]
+    sizes = np.array([overlap + len(episode) for episode in episodes])
+    position = np.concatenate([np.arange(size) for size in sizes])
+    features = np.stack([step.features for step in steps])
+    played = features[position >= overlap]
+    deviation = played.std(axis=0)
+    return StepTable(
+        overlap=overlap,
+        steps=steps,
+        remaining=np.repeat(sizes, sizes) - position,
+        padding=np.maximum(overlap - position, 0),
+        features=(features - played.mean(axis=0)) / np.where(deviation > 0, deviation, 1),
+        intervals=[
+            (row + 1 - step.interval_length, step.interval_length)
+            for row, step in enumerate(steps)
+            if step.interval_length
+        ],
+    )

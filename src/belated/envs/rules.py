@@ -1,0 +1,256 @@
+"""The rules of late rewards: what an environment must be and do before anyone can learn in it.
+
+`belated.check_delayed_env` reports every breach of them, and an agent stops at the first, so that
+what the one accepts the other accepts too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from belated.envs.interval_phase import IntervalPhase
+from belated.envs.intervals import (
+    AnyEnv,
+    IntervalCounter,
+    IntervalInfo,
+    IntervalSpec,
+    find_interval_spec,
+)
+from belated.envs.layers import has_time_limit_outside_intervals, layers
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a learner would trip over.
+
+    Attributes:
+        code: a short name for the kind of finding.
+        message: what is wrong and what to do about it, with the first place where it was seen.
+        count: how often it was seen.
+        fatal: whether an agent refuses the environment for it. The rest is well worth a look.
+    """
+
+    code: str
+    message: str
+    count: int = 1
+    fatal: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.count} times)" if self.count > 1 else self.message
+
+
+def spec_of(env: Any) -> IntervalSpec | None:
+    """The `IntervalSpec` of an environment or of a vector of environments, if it declares one."""
+    if not isinstance(env, VectorEnv):
+        return find_interval_spec(env)
+    try:
+        spec: IntervalSpec = env.get_attr("interval_spec")[0]  # type: ignore[attr-defined]
+    except AttributeError:
+        return None
+    return spec
+
+
+def spaces_of(env: Any) -> tuple[Any, Any]:
+    """The observation and the action space of an environment, or of one in a vector of them."""
+    if isinstance(env, VectorEnv):
+        return env.single_observation_space, env.single_action_space
+    return env.observation_space, env.action_space
+
+
+def unfit(env: Any) -> Iterator[Finding]:
+    """What can be seen to be wrong with an environment without running it."""
+    if spec_of(env) is None:
+        yield Finding(
+            "no-interval-spec",
+            f"{env} does not say when its rewards are revealed: it declares no interval_spec. Use "
+            "belated.delay(env, ...) for a reward at every step, belated.mark(env, ...) for one "
+            "that is late already.",
+        )
+    observations, actions = spaces_of(env)
+    if not isinstance(actions, gym.spaces.Box) or not actions.is_bounded():
+        yield Finding(
+            "action-space",
+            f"Actions must be a Box with finite bounds, not {actions}: policies scale theirs to "
+            "the bounds.",
+        )
+    elif len(actions.shape) != 1:
+        yield Finding("action-space", f"Actions must be a flat Box, not {actions}.")
+    if not isinstance(observations, gym.spaces.Box) or len(observations.shape) != 1:
+        yield Finding(
+            "observation-space",
+            f"Observations must be a flat Box, not {observations}. Wrap the environment in "
+            "gymnasium.wrappers.FlattenObservation first.",
+        )
+    if isinstance(env, gym.Env) and spec_of(env) is not None:
+        yield from _unfit_layers(env)
+
+
+def _unfit_layers(env: AnyEnv) -> Iterator[Finding]:
+    """Stacks of wrappers whose order would spoil the intervals or the phase."""
+    if has_time_limit_outside_intervals(env):
+        yield Finding(
+            "open-interval",
+            f"A TimeLimit is outside the intervals of {env}: the last reward of its episodes "
+            "would be lost. Wrap belated's wrappers outside TimeLimit.",
+        )
+    for layer in layers(env):
+        if isinstance(layer, IntervalPhase):
+            return
+        if isinstance(layer, gym.ObservationWrapper):
+            yield Finding(
+                "phase",
+                f"{type(layer).__name__} changes observations outside IntervalPhase, but the phase "
+                "must come last and unchanged. Wrap belated's wrappers outside it.",
+            )
+            return
+    yield Finding("phase", f"{env} lacks the phase: wrap it in belated.IntervalPhase.")
+
+
+class IntervalRules:
+    """Follows one environment step by step and says which rules a step breaks.
+
+    Args:
+        spec: what the environment declares about its intervals.
+        size: how many numbers an observation has, phase included.
+    """
+
+    def __init__(self, spec: IntervalSpec, size: int) -> None:
+        self.spec = spec
+        self.size = size
+        self.episode = 0
+        self.time = 0
+        self._counter = IntervalCounter()
+
+    @property
+    def place(self) -> str:
+        """Where in the run the last step was."""
+        return f"episode {self.episode}, " + (f"step {self.time}" if self.time else "reset")
+
+    def reset(self, observation: Any) -> Iterator[Finding]:
+        """Follow a call of ``env.reset``; whoever calls it counts the episodes."""
+        self.time = 0
+        self._counter.reset()
+        yield from self._observation(observation, 0)
+
+    def step(
+        self, observation: Any, reward: Any, ended: bool, info: Mapping[str, Any]
+    ) -> Iterator[Finding]:
+        """Follow a call of ``env.step``; ``ended`` says whether the episode did."""
+        self.time += 1
+        yield from self._reward(reward)
+        interval = info.get("interval")
+        if interval is None or not interval.keys() >= _KEYS:
+            yield self._incomplete(interval)
+            return
+        end = bool(interval["end"])
+        expected = self._counter.count(end=end, revealed=bool(interval["revealed"]))
+        yield from self._flags(interval, expected, reward)
+        if expected["step"] >= self.spec.max_length:
+            yield self._finding(
+                "too-long",
+                f"an interval has more than the declared {self.spec.max_length} steps. Raise "
+                "max_length in the environment's interval_spec, or end the interval earlier.",
+            )
+        if ended and not end:
+            yield self._finding(
+                "open-interval",
+                "the episode ended, but its last interval is still open. Set "
+                'info["interval"]["end"] when an episode terminates or is truncated.',
+            )
+        yield from self._observation(observation, self._counter.step)
+
+    def _finding(self, code: str, message: str) -> Finding:
+        return Finding(code, f"{self.place}: {message}")
+
+    def _incomplete(self, interval: Mapping[str, Any] | None) -> Finding:
+        if interval is None:
+            return self._finding(
+                "no-interval-flag",
+                'info["interval"] is missing, so that nobody knows when a reward is revealed.',
+            )
+        missing = ", ".join(sorted(_KEYS - interval.keys()))
+        return self._finding("interval-flag", f'info["interval"] lacks {missing}.')
+
+    def _flags(
+        self, interval: Mapping[str, Any], expected: IntervalInfo, reward: Any
+    ) -> Iterator[Finding]:
+        for key in ("step", "index", "length"):
+            if interval[key] != expected[key]:
+                yield self._finding(
+                    "interval-flag",
+                    f'info["interval"]["{key}"] is {interval[key]}; counting from the last end it '
+                    f"should be {expected[key]}. Was the environment stepped or reset elsewhere?",
+                )
+        if expected["revealed"] and not expected["end"]:
+            yield self._finding("interval-flag", "a reward is revealed, but the interval goes on.")
+        if not is_number(reward) or reward == 0:
+            return
+        if not expected["end"]:
+            yield self._finding(
+                "early-reward",
+                f"a reward of {reward:g} inside an interval, expected 0. Rewards belong to the "
+                "interval's last step. Add the ones before to it, or see belated.delay for a "
+                "reward at every step.",
+            )
+        elif not expected["revealed"]:
+            yield self._finding(
+                "unrevealed-reward",
+                f"a reward of {reward:g} on a step that is marked as not revealed, expected 0.",
+            )
+
+    def _reward(self, reward: Any) -> Iterator[Finding]:
+        if not is_number(reward):
+            yield self._finding(
+                "reward-type",
+                f"the reward is {reward!r}, not a number. A step without a revealed reward has "
+                "reward 0.0.",
+            )
+        elif not math.isfinite(reward):
+            yield self._finding("not-finite", f"the reward is {reward}.")
+
+    def _observation(self, observation: Any, position: int) -> Iterator[Finding]:
+        """Compare an observation with its space, and its phase with that of the next step."""
+        shape = np.shape(observation)
+        if shape != (self.size,):
+            yield self._finding(
+                "observation-shape",
+                f"the observation has the shape {shape}, expected {(self.size,)}.",
+            )
+            return
+        if not np.isfinite(observation).all():
+            yield self._finding("not-finite", "the observation holds NaN or infinity.")
+            return
+        expected, observed = position / self.spec.max_length, float(observation[-1])
+        if abs(observed - expected) > 1e-5:
+            out_of_range = "" if 0 <= observed < 1 else ", out of the range [0, 1)"
+            yield self._finding(
+                "phase",
+                f"the observation ends with {observed:g}{out_of_range}; the phase is "
+                f"{expected:g}. Wrap the environment in belated.IntervalPhase, outermost.",
+            )
+
+
+_KEYS = IntervalInfo.__required_keys__
+
+
+def is_number(value: Any) -> bool:
+    """Whether a reward is a plain number."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def refuse(findings: Iterator[Finding]) -> None:
+    """Raise the first of some findings that is fatal.
+
+    Raises:
+        ValueError: if there is one.
+    """
+    for finding in findings:
+        if finding.fatal:
+            raise ValueError(finding.message)

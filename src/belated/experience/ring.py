@@ -1,0 +1,185 @@
+"""The steps of one environment in a ring of rows.
+
+A step at time t takes one row: its observation and action side by side, and a few numbers. An
+episode of T steps takes T + 1 rows; the last one holds the final observation alone. The row after a
+step therefore always holds the observation that followed it.
+
+Rows are counted from the beginning and never reset; row number n lives in slot n mod size. Steps
+become available when their interval ends, and an interval is retired as a whole as soon as any row
+of its window, overlap included, is overwritten. Both happen in order of time, so the available
+steps are a queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from belated.experience.batch import Needs
+from belated.experience.step import Array, ProblemShape, Step
+
+
+class Interval(NamedTuple):
+    """An interval that can be sampled, by the numbers of its rows."""
+
+    window: int  # where its window starts, overlap included
+    start: int
+    length: int
+
+
+class Extremes:
+    """The smallest and the largest value of a queue, without looking at all of it."""
+
+    def __init__(self) -> None:
+        # Values that later ones have not outdone, with their numbers.
+        self._low: deque[tuple[int, float]] = deque()
+        self._high: deque[tuple[int, float]] = deque()
+
+    def push(self, number: int, value: float) -> None:
+        """Append a value; numbers rise."""
+        while self._low and self._low[-1][1] >= value:
+            self._low.pop()
+        while self._high and self._high[-1][1] <= value:
+            self._high.pop()
+        self._low.append((number, value))
+        self._high.append((number, value))
+
+    def retire(self, number: int) -> None:
+        """Drop the values up to this number."""
+        for values in (self._low, self._high):
+            while values and values[0][0] <= number:
+                values.popleft()
+
+    def bounds(self) -> Array:
+        """The lowest and the highest value; (inf, −inf) if there is none."""
+        if not self._low:
+            return np.array([np.inf, -np.inf], np.float32)
+        return np.array([self._low[0][1], self._high[0][1]], np.float32)
+
+
+class Ring:
+    """The ring of one environment.
+
+    Args:
+        size: how many rows it has.
+        shape: the problem's sizes.
+        needs: whether to keep the bounds of the intervals' rewards, of their means, or neither.
+    """
+
+    def __init__(self, size: int, shape: ProblemShape, needs: Needs) -> None:
+        self.size = size
+        self.shape = shape
+        self.rows = np.zeros((size, shape.step_size), np.float32)
+        self.reward = np.zeros(size, np.float32)
+        self.dense_reward = np.zeros(size, np.float32)
+        self.terminated = np.zeros(size, bool)
+        self.revealed = np.zeros(size, bool)
+        self.position = np.zeros(size, np.int32)  # t − t_i
+        self.length = np.zeros(size, np.int32)  # n_i
+        self.time = np.zeros(size, np.int32)  # t, counted from the episode's start
+        self.queue = np.zeros(size, np.int32)  # slots of available steps, oldest first
+        self.head = 0  # the queue's first entry, counted from the beginning
+        self.available = 0
+        self.written = 0  # the number of the next row
+        self.episode_step = 0
+        self.open_steps = 0  # in the interval that has not ended yet
+        self.intervals: deque[Interval] = deque()
+        self.extremes: dict[str, Extremes] = {
+            name: Extremes() for name in ("reward_bounds", "mean_reward_bounds") if name in needs
+        }
+
+    def add(self, step: Step) -> None:
+        """Record a step."""
+        size, slot = self.shape.observation_size, self._next_slot()
+        self.rows[slot, :size] = step.observation
+        self.rows[slot, size:] = step.action
+        self.reward[slot] = step.reward
+        self.dense_reward[slot] = step.dense_reward
+        self.terminated[slot] = step.terminated
+        self.revealed[slot] = step.revealed
+        self.position[slot] = step.position
+        self.time[slot] = self.episode_step
+        self.written += 1
+        self.episode_step += 1
+        self.open_steps = 0 if step.interval_end else step.position + 1
+        if step.interval_end:
+            # The interval's last step can be sampled from now on: what followed must be there,
+            # although the next step, if there is one, will write it once more.
+            slot = self._next_slot()
+            self.rows[slot, :size] = step.next_observation
+            self.rows[slot, size:] = 0
+            self._close_interval(step.position + 1)
+        if step.episode_end:
+            self.start_episode()
+
+    def start_episode(self) -> None:
+        """Start an episode; whatever was left of an open interval is never sampled."""
+        if self.episode_step > 0 and self.open_steps == 0:
+            self.written += 1  # keep the row of the final observation
+        self.episode_step = 0
+        self.open_steps = 0
+
+    def _next_slot(self) -> int:
+        """Retire what the next row overwrites and return its slot."""
+        overwritten = self.written - self.size
+        while self.intervals and self.intervals[0].window <= overwritten:
+            retired = self.intervals.popleft()
+            self.head += retired.length
+            self.available -= retired.length
+            for extremes in self.extremes.values():
+                extremes.retire(retired.start)
+        return self.written % self.size
+
+    def _close_interval(self, length: int) -> None:
+        """Make the steps of the interval just finished available."""
+        first = self.written - length
+        slots = np.arange(first, first + length) % self.size
+        self.length[slots] = length
+        tail = self.head + self.available
+        self.queue[np.arange(tail, tail + length) % self.size] = slots
+        self.available += length
+        reach = min(self.shape.overlap, self.episode_step - length)
+        self._make_available(Interval(first - reach, first, length))
+
+    def _make_available(self, interval: Interval) -> None:
+        self.intervals.append(interval)
+        last = (interval.start + interval.length - 1) % self.size
+        if self.revealed[last]:
+            reward = float(self.reward[last])
+            for name, extremes in self.extremes.items():
+                value = reward if name == "reward_bounds" else reward / interval.length
+                extremes.push(interval.start, value)
+
+    def slots_of(self, picks: Array) -> Array:
+        """The slots of the available steps with these places in the queue."""
+        slots: Array = self.queue[(self.head + picks) % self.size]
+        return slots
+
+    def rows_of(self, slots: Array) -> Array:
+        """Copy rows; slots are taken modulo the size, which `take` does faster than indexing."""
+        return self.rows.take(slots, axis=0, mode="wrap")
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays that hold the steps, by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+
+    _COUNTERS = ("head", "available", "written", "episode_step", "open_steps")
+
+    def state(self) -> dict[str, Array]:
+        """Everything there is to save, as arrays by name."""
+        filled = min(self.written + 1, self.size)  # with the row of what follows an interval
+        return {name: array[:filled] for name, array in self.arrays().items()} | {
+            "counters": np.array([getattr(self, name) for name in self._COUNTERS], np.int64),
+            "intervals": np.array(self.intervals, np.int64).reshape(-1, 3),
+        }
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` returned."""
+        for name, array in self.arrays().items():
+            array[: len(state[name])] = state[name]
+        for name, value in zip(self._COUNTERS, state["counters"], strict=True):
+            setattr(self, name, int(value))
+        for numbers in state["intervals"].tolist():
+            self._make_available(Interval(*numbers))

@@ -1,0 +1,95 @@
+"""From an environment's observations and actions to flat vectors, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import VectorEnv
+
+from belated.envs.rules import refuse, spaces_of, spec_of, unfit
+from belated.experience.step import Floats, ProblemShape
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """What a learner knows of an environment; saved with the agent.
+
+    Attributes:
+        shape: the problem's sizes.
+        low: the smallest action, (A,).
+        high: the largest action, (A,).
+    """
+
+    shape: ProblemShape
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @classmethod
+    def of(cls, env: Any) -> Spaces:
+        """Look at an environment, or at a vector environment.
+
+        Raises:
+            ValueError: if an agent cannot learn in it; the message says what to do.
+        """
+        if not isinstance(env, (gym.Env, VectorEnv)):
+            raise TypeError(f"Expected a gymnasium environment, got {env!r}.")
+        refuse(unfit(env))
+        observations, actions = spaces_of(env)
+        spec = spec_of(env)
+        assert spec is not None  # an unfit environment has been refused
+        shape = ProblemShape(observations.shape[0], actions.shape[0], spec.max_length, spec.overlap)
+        low, high = (bound.astype(np.float32).tolist() for bound in (actions.low, actions.high))
+        return cls(shape, tuple(low), tuple(high))
+
+    def require_same(self, env: Any) -> None:
+        """Refuse an environment of another kind.
+
+        Raises:
+            ValueError: if it has other sizes or bounds.
+        """
+        found = Spaces.of(env)
+        if found != self:
+            raise ValueError(
+                f"The agent was trained on another kind of environment: it has {self}, but this "
+                f"one has {found}."
+            )
+
+    def to_env(self, action: Floats) -> Floats:
+        """From actions in [−1, 1] to the environment's bounds; what is outside is clipped."""
+        low, high = self._bounds
+        scaled = low + (action + 1) / 2 * (high - low)
+        return np.clip(scaled, low, high)
+
+    @cached_property
+    def _bounds(self) -> tuple[Floats, Floats]:
+        return np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
+
+    def batch_of(self, observation: npt.ArrayLike) -> Floats:
+        """An observation, or a batch of them, as a batch (B, D).
+
+        Raises:
+            ValueError: if it has another shape.
+        """
+        array = np.asarray(observation, np.float32)
+        size = self.shape.observation_size
+        if array.shape[-1:] != (size,) or array.ndim > 2:
+            raise ValueError(
+                f"Expected an observation of {size} numbers (the environment's own and the phase), "
+                f"or a batch of them, got the shape {array.shape}."
+            )
+        return np.atleast_2d(array)
+
+    def state(self) -> dict[str, Any]:
+        """Everything there is to save, as plain values."""
+        return {"shape": self.shape._asdict(), "low": list(self.low), "high": list(self.high)}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Spaces:
+        """Undo `state`."""
+        shape = ProblemShape(**state["shape"])
+        return cls(shape, tuple(state["low"]), tuple(state["high"]))

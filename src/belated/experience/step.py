@@ -1,0 +1,93 @@
+"""One step of an environment, and the sizes of the problem it belongs to."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float32]
+Outcome = tuple[Any, Any, bool, bool, dict[str, Any]]
+"""What ``env.step`` returns: observation, reward, terminated, truncated, info."""
+
+
+class Step(NamedTuple):
+    """One step, as a learner records it."""
+
+    observation: Array
+    action: Array  # in [−1, 1], except for policies that are clipped on the way out
+    reward: float
+    next_observation: Array
+    terminated: bool
+    truncated: bool
+    position: int  # t − t_i
+    interval_end: bool
+    revealed: bool
+    dense_reward: float = float("nan")
+
+    @property
+    def episode_end(self) -> bool:
+        """Whether the next step belongs to another episode."""
+        return self.terminated or self.truncated
+
+    @classmethod
+    def of(cls, observation: Array, action: Array, outcome: Outcome) -> Step:
+        """Put together what was seen and done and what came of it."""
+        following, reward, terminated, truncated, info = outcome
+        interval = info["interval"]
+        return cls(
+            observation=observation,
+            action=action,
+            reward=float(reward),
+            next_observation=following,
+            terminated=bool(terminated),
+            truncated=bool(truncated),
+            position=int(interval["step"]),
+            interval_end=bool(interval["end"]),
+            revealed=bool(interval["revealed"]),
+            dense_reward=float(info.get("dense_reward", np.nan)),
+        )
+
+
+class ProblemShape(NamedTuple):
+    """The sizes that networks depend on, and where the phase is in an observation."""
+
+    observation_size: int  # phase included
+    action_size: int
+    max_length: int
+    overlap: int
+
+    @property
+    def state_size(self) -> int:
+        """The size of the environment's own observation, without the phase."""
+        return self.observation_size - 1
+
+    @property
+    def step_size(self) -> int:
+        """The size of an observation and an action side by side."""
+        return self.observation_size + self.action_size
+
+    @property
+    def window_size(self) -> int:
+        """The most steps that an interval's reward may depend on: c + n_max."""
+        return self.overlap + self.max_length
+
+    def state_of(self, observation: Any) -> Any:
+        """The environment's own observation: (..., D) to (..., D − 1)."""
+        return observation[..., : self.state_size]
+
+    def split(self, steps: Any) -> tuple[Any, Any]:
+        """Observations (..., D) and actions (..., A) out of steps (..., D + A)."""
+        return steps[..., : self.observation_size], steps[..., self.observation_size :]
+
+    @property
+    def phase_place(self) -> int:
+        """Where in an observation the phase is."""
+        return self.state_size
+
+    def phases(self, first: int, last: int) -> Floats:
+        """The phases j/n_max of positions from ``first`` to before ``last``, as a column (·, 1)."""
+        positions = np.arange(first, last)[:, None]
+        return (positions / self.max_length).astype(np.float32)

@@ -1,0 +1,135 @@
+"""The loop of learning: one step in each environment, then the updates that are due."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from belated.experience.base import Experience, Metrics
+from belated.experience.lanes import Lanes
+from belated.experience.step import Array, Step
+from belated.methods import Method
+from belated.training.learner import Learner
+
+
+class Loop:
+    """Environments, what is learned from them, and how actions are chosen.
+
+    Args:
+        method: how to learn.
+        learner: what learns.
+        lanes: the environments.
+        experience: where their steps go.
+        exploration: draws random actions and the noise of the policy's.
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        learner: Learner,
+        lanes: Lanes,
+        experience: Experience,
+        exploration: np.random.Generator,
+    ) -> None:
+        self.lanes = lanes
+        self.experience = experience
+        self.metrics: Metrics = {}
+        """Those of the last update."""
+        self.in_step = False
+        """Whether a step is under way, or was when an error came."""
+        self.episodes = EpisodeStatistics(len(lanes.observation))
+        self._learner = learner
+        self._exploration = exploration
+        self._random_steps = method.training.learning_starts
+        self._needs_dense = "dense_reward" in method.backbone.needs
+
+    def step(self, steps: int, action_size: int) -> int:
+        """Take one step in each environment and learn; return how many steps that were.
+
+        Args:
+            steps: how many were taken before.
+            action_size: A.
+        """
+        self.in_step = True
+        before = steps
+        due = 0
+        for lane, step in self.lanes.step(self._actions(steps, action_size)):
+            if self._needs_dense and np.isnan(step.dense_reward):
+                raise ValueError(
+                    'This method learns from info["dense_reward"], which the environment does not '
+                    "give. Choose a method that learns from the revealed reward."
+                )
+            self.experience.add(step, lane)
+            self.episodes.add(step, lane)
+            steps += 1
+            due += steps > self._random_steps
+        self.metrics = self.experience.learn(self._learner, due) or self.metrics
+        self.in_step = False
+        return steps - before
+
+    def _actions(self, steps: int, action_size: int) -> Any:
+        observation = self.lanes.observation
+        shape = (len(observation), action_size)
+        if steps < self._random_steps:
+            return self._exploration.uniform(-1, 1, shape).astype(np.float32)
+        noise = self._exploration.standard_normal(shape, np.float32)
+        return self._learner.act(observation, noise)
+
+    def state(self) -> dict[str, Array]:
+        """Everything there is to save, as arrays by name."""
+        return self.experience.state() | self.lanes.state() | self.episodes.state()
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` returned."""
+        self.experience.restore(state)
+        self.episodes.restore(state)
+        if not self.lanes.restore(state):
+            for lane in range(len(self.lanes.observation)):
+                self.experience.start_episode(lane)
+                self.episodes.start_episode(lane)
+
+
+class EpisodeStatistics:
+    """Returns and lengths of training episodes since they were last asked for."""
+
+    def __init__(self, lanes: int) -> None:
+        self._open = np.zeros((lanes, 3))  # revealed return, dense return, length
+        self._finished: list[Any] = []  # rows like those
+
+    def add(self, step: Step, lane: int) -> None:
+        """Count a step."""
+        row = self._open[lane]
+        row[0] += step.reward
+        row[1] += step.dense_reward
+        row[2] += 1
+        if step.episode_end:
+            self._finished.append(row.copy())
+            row[:] = 0
+
+    def start_episode(self, lane: int) -> None:
+        """Forget the open episode."""
+        self._open[lane] = 0
+
+    def summary(self) -> dict[str, float]:
+        """The means over the episodes that ended since the last call, if any did."""
+        if not self._finished:
+            return {}
+        revealed, dense, length = np.mean(self._finished, axis=0)
+        count, self._finished = len(self._finished), []
+        return {
+            "train_return_mean": revealed if np.isnan(dense) else dense,
+            "train_revealed_return_mean": revealed,
+            "train_length_mean": length,
+            "train_episodes": count,
+        }
+
+    def state(self) -> dict[str, Array]:
+        """Everything there is to save, as arrays by name."""
+        finished = np.array(self._finished).reshape(-1, 3)
+        return {"episodes.open": self._open, "episodes.finished": finished}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Take over what `state` returned."""
+        self._open = state["episodes.open"]
+        self._finished = list(state["episodes.finished"])

@@ -1,0 +1,138 @@
+"""A run that was stopped goes on as if it had not been, and files run no code."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from scripted_envs import ScriptedEnv
+from small_agents import (
+    assert_same_weights,
+    delayed,
+    small_agent,
+)
+
+import belated
+from belated import Agent
+
+
+def test_learning_in_two_parts_is_learning_in_one() -> None:
+    whole = small_agent().learn(90)
+    parts = small_agent().learn(37).learn(53)
+    assert parts.steps == 90
+    assert_same_weights(whole, parts)
+
+
+@pytest.mark.parametrize(
+    "name", ["hc-rnn", "td3", "rrd", "ircr-original", "ppo", "rudder", "lirpg"]
+)
+@pytest.mark.parametrize("at", [20, 47, 61])
+def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(
+    name: str, at: int, tmp_path: Path
+) -> None:
+    whole = small_agent(name, seed=5).learn(100)
+    small_agent(name, seed=5).learn(at).save(tmp_path / "agent", replay=True)
+    resumed = Agent.load(tmp_path / "agent", delayed())
+    assert resumed.steps == at
+    resumed.learn(100 - at)
+    assert_same_weights(whole, resumed)
+
+
+@pytest.mark.parametrize("name", ["hc-singleton", "ppo", "rudder"])
+def test_a_resumed_run_with_several_environments_is_bit_equal_too(
+    name: str, tmp_path: Path
+) -> None:
+    whole = small_agent(name, seed=5, num_envs=3).learn(120)
+    small_agent(name, seed=5, num_envs=3).learn(60).save(tmp_path / "agent", replay=True)
+    assert_same_weights(whole, Agent.load(tmp_path / "agent", delayed()).learn(60))
+
+
+def test_an_environment_that_does_not_repeat_itself_is_told_on_resume(tmp_path: Path) -> None:
+    small_agent(seed=5).learn(60).save(tmp_path / "agent", replay=True)
+    with pytest.raises((RuntimeError, ValueError), match=r"another observation|elsewhere"):
+        Agent.load(tmp_path / "agent", belated.delay(ScriptedEnv([1.0] * 40), interval="2:5"))
+
+
+def test_ctrl_c_stops_between_two_steps_and_loses_nothing(tmp_path: Path) -> None:
+    agent = small_agent()
+
+    def interrupt(agent: Agent) -> None:
+        if agent.steps == 45:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(1_000, callback=interrupt, out=tmp_path)
+    resumed = Agent.load(tmp_path, delayed()).learn(15)
+    assert_same_weights(resumed, small_agent().learn(60))
+
+
+def test_loading_runs_no_code(tmp_path: Path) -> None:
+    small_agent().learn(40).save(tmp_path / "agent", replay=True)
+    files = {file.suffix for file in (tmp_path / "agent").rglob("*") if file.is_file()}
+    assert files == {".json", ".safetensors", ".npy"}
+    manifest = tmp_path / "agent" / "manifest.json"
+    document = json.loads(manifest.read_text())
+    document["method"]["backbone"]["critic"]["type"] = "os.system"
+    manifest.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"os\.system"):
+        Agent.load(tmp_path / "agent")
+
+
+def test_saving_again_replaces_the_old_agent_whole(tmp_path: Path) -> None:
+    agent = small_agent().learn(40)
+    agent.save(tmp_path / "agent", replay=True)
+    agent.learn(40).save(tmp_path / "agent")
+    assert not (tmp_path / "agent" / "replay").exists()
+    assert Agent.load(tmp_path / "agent").steps == 80
+    assert [path.name for path in tmp_path.iterdir()] == ["agent"]
+
+
+def test_an_agent_without_environment_can_only_predict(tmp_path: Path) -> None:
+    small_agent().save(tmp_path / "agent")
+    loaded = Agent.load(tmp_path / "agent")
+    with pytest.raises(ValueError, match="no environment"):
+        loaded.learn(10)
+    with pytest.raises(ValueError, match="Pass an environment"):
+        loaded.evaluate()
+    with pytest.raises(ValueError, match="another kind of environment"):
+        Agent.load(tmp_path / "agent", delayed(interval=9))
+    with pytest.raises(FileNotFoundError, match="no saved agent"):
+        Agent.load(tmp_path / "nothing")
+
+
+def test_an_error_in_mid_step_leaves_the_last_whole_checkpoint(tmp_path: Path) -> None:
+    class Breaks(gym.Wrapper[Any, Any, Any, Any]):
+        broken = False
+
+        def step(self, action: Any) -> Any:
+            if self.broken:
+                raise RuntimeError("the simulator crashed")
+            return super().step(action)
+
+    env = Breaks(delayed())
+
+    def break_it(agent: Agent) -> None:
+        env.broken = agent.steps == 55
+
+    agent = small_agent(env=env)
+    how: dict[str, Any] = {"out": tmp_path, "checkpoint_every": 40, "eval_env": delayed()}
+    with pytest.raises(RuntimeError, match="crashed"):
+        agent.learn(100, callback=break_it, **how)
+    assert Agent.load(tmp_path, delayed()).steps == 40
+
+
+def test_saving_never_deletes_anything_else(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("precious")
+    with pytest.raises(ValueError, match="something else"):
+        small_agent().save(tmp_path)
+    assert (tmp_path / "precious.txt").exists()
+
+
+def test_a_checkpoint_cut_off_while_it_was_replaced_is_still_found(tmp_path: Path) -> None:
+    small_agent().learn(40).save(tmp_path / "checkpoint")
+    (tmp_path / "checkpoint").rename(tmp_path / ".checkpoint.old")
+    assert Agent.load(tmp_path).steps == 40
