@@ -50,7 +50,8 @@ def main(
     for path in sorted(folder.glob("*-s*/progress.csv")):
         method, _, seed = path.parent.name.rpartition("-s")
         with path.open() as file:
-            run = [{k: float(v or "nan") for k, v in row.items()} for row in csv.DictReader(file)]
+            rows_with_it = [row for row in csv.DictReader(file) if row[column]]
+        run = [{k: float(v or "nan") for k, v in row.items()} for row in rows_with_it]
         curves[method].append(run)
         shown = {row["step"]: row[column] for row in run if row["step"] % every == 0}
         rows.append((method, seed, shown))

@@ -23,7 +23,8 @@ def check_env(
 ) -> int:
     """Run environments with random actions and say what a learner would trip over.
 
-    The exit code is 1 if anything is wrong.
+    What an agent refuses is marked ✗, what is only worth a look is marked !. The exit code is 1 if
+    an agent would refuse one of the environments.
 
     Args:
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
@@ -48,8 +49,8 @@ def check_env(
         env.close()
         healthy &= report.ok
         mark = "[green]✓[/green]" if report.ok else "[red]✗[/red]"
-        first, *others = str(report).splitlines()
-        console.print(f"{mark} {escape(env_id)}: {escape(first)}")
-        for line in others:
-            console.print(f"  - {escape(line)}")
+        console.print(f"{mark} {escape(env_id)}: {escape(str(report).splitlines()[0])}")
+        for finding in report.findings:
+            mark = "[red]✗[/red]" if finding.fatal else "[yellow]![/yellow]"
+            console.print(f"  {mark} {escape(str(finding))}")
     return 0 if healthy else 1

@@ -22,6 +22,7 @@ def episode_seed(*numbers: int) -> int:
 class Lanes(Protocol):
     """Environments that are stepped together; lane i is the i-th."""
 
+    shape: ProblemShape
     observation: Floats
     """What each environment shows now: (lanes, D)."""
 
@@ -58,19 +59,19 @@ class EnvLanes:
         self.envs = envs
         self.seed = seed
         self._spaces = Spaces.of(envs[0])
-        shape = self._spaces.shape
-        self.observation = np.zeros((len(envs), shape.observation_size), np.float32)
+        self.shape = self._spaces.shape
+        self.observation = np.zeros((len(envs), self.shape.observation_size), np.float32)
         self._episodes = [0] * len(envs)  # finished so far
         self._taken: list[list[Floats]] = [[] for _ in envs]  # actions in the open episodes
-        self._rules = [_rules_for(shape) for _ in envs]
+        self._rules = [_rules_for(self.shape) for _ in envs]
         self._started = False
 
     def start(self) -> None:
         """Start the first episodes, unless they were started already."""
         if not self._started:
-            self._started = True
             for lane in range(len(self.envs)):
                 self._start_episode(lane)
+            self._started = True
 
     def _start_episode(self, lane: int) -> None:
         seed = episode_seed(self.seed, lane, self._episodes[lane])
@@ -100,7 +101,7 @@ class EnvLanes:
         """The seeds and actions of the open episodes, and where they led."""
         if not self._started:
             return {}
-        nothing = np.zeros((0, self._spaces.shape.action_size), np.float32)
+        nothing = np.zeros((0, self.shape.action_size), np.float32)
         taken = {
             f"lanes.taken.{lane}": np.stack(actions) if actions else nothing
             for lane, actions in enumerate(self._taken)
@@ -143,19 +144,19 @@ class VectorLanes:
         self.seed = seed
         self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._spaces = Spaces.of(envs)
-        shape = self._spaces.shape
-        self.observation = np.zeros((envs.num_envs, shape.observation_size), np.float32)
+        self.shape = self._spaces.shape
+        self.observation = np.zeros((envs.num_envs, self.shape.observation_size), np.float32)
         self._episodes = [0] * envs.num_envs
-        self._rules = [_rules_for(shape) for _ in range(envs.num_envs)]
+        self._rules = [_rules_for(self.shape) for _ in range(envs.num_envs)]
         self._ended = np.zeros(envs.num_envs, bool)  # with the last step
         self._started = False
 
     def start(self) -> None:
         """Start the first episodes, unless they were started already."""
         if not self._started:
-            self._started = True
             observation, _ = self.envs.reset(seed=self._seeds())  # type: ignore[arg-type]
             self._show(observation, range(self.envs.num_envs))
+            self._started = True
 
     def _seeds(self) -> list[int]:
         return [episode_seed(self.seed, lane, count) for lane, count in enumerate(self._episodes)]

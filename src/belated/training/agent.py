@@ -188,7 +188,7 @@ class Agent:
         with deferred_interrupt() as interrupt:
             stopped = False
             while self.steps < goal and not stopped and not interrupt.requested:
-                self.steps += self.loop.step(self.steps, self.shape.action_size)
+                self.steps = self.loop.step(self.steps)
                 answers = [each.on_step(self) for each in callbacks]
                 stopped = False in answers
         return interrupt.requested

@@ -104,6 +104,11 @@ class Evaluate(Every):
 
     def check(self, agent: Agent) -> None:
         """Make the environment now, if it has to be made."""
+        if self.env is not None and self.env is agent.env:
+            raise ValueError(
+                "An evaluation would disturb the episode that is being learned from: give it "
+                "another environment than the agent's."
+            )
         agent.evaluation_env(self.env)
 
     def on_goal(self, agent: Agent) -> None:

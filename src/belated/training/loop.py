@@ -8,7 +8,7 @@ import numpy as np
 
 from belated.experience.base import Experience, Metrics
 from belated.experience.lanes import Lanes
-from belated.experience.step import Array, Step
+from belated.experience.step import Array, Floats, Step
 from belated.methods import Method
 from belated.training.learner import Learner
 
@@ -44,17 +44,15 @@ class Loop:
         self._random_steps = method.training.learning_starts
         self._needs_dense = "dense_reward" in method.backbone.needs
 
-    def step(self, steps: int, action_size: int) -> int:
-        """Take one step in each environment and learn; return how many steps that were.
+    def step(self, steps: int) -> int:
+        """Take one step in each environment and learn; return how many steps there are now.
 
         Args:
             steps: how many were taken before.
-            action_size: A.
         """
         self.in_step = True
-        before = steps
         due = 0
-        for lane, step in self.lanes.step(self._actions(steps, action_size)):
+        for lane, step in self.lanes.step(self._actions(steps)):
             if self._needs_dense and np.isnan(step.dense_reward):
                 raise ValueError(
                     'This method learns from info["dense_reward"], which the environment does not '
@@ -66,11 +64,11 @@ class Loop:
             due += steps > self._random_steps
         self.metrics = self.experience.learn(self._learner, due) or self.metrics
         self.in_step = False
-        return steps - before
+        return steps
 
-    def _actions(self, steps: int, action_size: int) -> Any:
+    def _actions(self, steps: int) -> Floats:
         observation = self.lanes.observation
-        shape = (len(observation), action_size)
+        shape = (len(observation), self.lanes.shape.action_size)
         if steps < self._random_steps:
             return self._exploration.uniform(-1, 1, shape).astype(np.float32)
         noise = self._exploration.standard_normal(shape, np.float32)
