@@ -1,4 +1,4 @@
-"""Delay a robot's reward, look at what a learner would see, and draw it."""
+"""Delay a robot's reward and draw what a learner would see."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ import belated
 
 
 def main(out: Path = Path("demo"), steps: int = 120) -> None:
-    """Walk at random and draw the hidden and the revealed rewards.
+    """Take random actions and draw the hidden and the revealed rewards.
 
     Args:
         out: The folder for the picture.
-        steps: How many steps to walk.
+        steps: How many steps to take.
     """
     env = belated.delay(gym.make("HalfCheetah-v5"), interval="15:20", reward="sum")
     env.reset(seed=0)

@@ -1,4 +1,4 @@
-"""Train on an environment whose reward is late by itself: a lab sample comes now and then."""
+"""Train on an environment whose reward is already late: a lab reports now and then."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ STEPS = 1_500
 
 
 class Reactor(gym.Env[Any, Any]):
-    """A concentration is to be kept at 0.5; the lab reports the mean error of its last samples."""
+    """Keep a concentration at 0.5; the lab reports the mean error since its last report."""
 
     observation_space = gym.spaces.Box(-1, 2, (1,), np.float32)
     action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
@@ -43,8 +43,8 @@ def main() -> None:
     env = belated.mark(Reactor(), max_length=20, info_key="lab_report")
     print(belated.check_delayed_env(env, steps=500))
 
-    # There is no per-step reward underneath: evaluation tells the return that was revealed.
-    # Reactor has no registered id, so evaluation gets an environment of its own.
+    # There is no per-step reward underneath, so evaluation reports the revealed return.
+    # Reactor has no registered id, so evaluation needs an environment to be given.
     second = belated.mark(Reactor(), max_length=20, info_key="lab_report")
     agent = belated.Agent("hc-rnn", env, seed=0, hidden=(64, 64), learning_starts=500)
     agent.learn(STEPS, callback=belated.Evaluate(every=500, episodes=3, env=second))

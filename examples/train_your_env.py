@@ -1,7 +1,7 @@
-"""Train on an environment of your own whose reward you want to come late.
+"""Train on your own environment, with its reward delayed.
 
 A heater keeps a room at 20 degrees while the weather changes. Nobody reads the thermometer at every
-step: what the agent is told is the comfort of the last 10 to 15 steps, added up.
+step: the agent receives the comfort of the last 10 to 15 steps, added up.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Save an agent, load it where there is no environment, and use its policy."""
+"""Save an agent, load it without an environment, and use its policy."""
 
 import tempfile
 from pathlib import Path

@@ -145,7 +145,7 @@ def test_padding_changes_nothing() -> None:
 
 def one_step_by_hand(ppo: PPO, state: PPOState, rollout: Rollout) -> UnsquashedPolicy:
     """The policy after one gradient step on all of a rollout, seen as the actor saw it."""
-    reward, _ = ppo.scaled(rollout.reward, rollout, state.returns)
+    _, reward, _, _ = ppo.rewarded(state, rollout)
     advantage, value = ppo.advantages(reward, rollout, state.actor.normalizer, state.value)
     samples = Samples(
         **acted(rollout, state.actor),

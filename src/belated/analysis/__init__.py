@@ -1,1 +1,1 @@
-"""Runs -> statistics -> figures."""
+"""Figures of runs, and how far a reward is from past-invariant."""

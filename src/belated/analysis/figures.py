@@ -29,8 +29,8 @@ def learning_curves(
         curves: the rows of ``progress.csv`` of each run, by method.
         path: the picture to write.
         column: which column to draw.
-        label: what the column is, in words.
-        title: what was learned.
+        label: the label of the y axis.
+        title: the picture's title.
     """
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
@@ -53,7 +53,7 @@ def learning_curves(
 
 
 def credit_chart(episode: Episode, credit: npt.NDArray[np.float64], path: Path) -> Path:
-    """Draw what each step of an episode was credited with, and what was revealed when."""
+    """Draw the credit of each step of an episode and the rewards revealed."""
     dense = np.array([step.dense_reward for step in episode.steps])
     rewards = np.array([step.reward for step in episode.steps])
     ends = [time for time, step in enumerate(episode.steps) if step.interval_end]
@@ -76,7 +76,7 @@ def credit_chart(episode: Episode, credit: npt.NDArray[np.float64], path: Path) 
 
 
 def point_reach_heatmap(agent: Agent, path: Path, *, title: str = "") -> Path:
-    """Draw what one step earns, b(s, a), over Point Reach's grid, with the path that is walked.
+    """Draw what one step earns, b(s, a), over Point Reach's grid, with the path taken.
 
     s is the centre of each 10×10 cell, a is sampled from π(·|s, 0), and the phase is 0.
     """

@@ -1,4 +1,4 @@
-"""How far is an interval reward from past-invariant, on the steps that an environment gives?"""
+"""How far is an interval reward from past-invariant, on steps played in an environment?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from belated.envs.rewards import IntervalReward
 from belated.ranges import non_negative_int, positive_int
 
 _STREAM = 0x1417
-"""Sets the draws apart from the environment's own, which are derived from the same seed."""
+"""Keeps the draws apart from the environment's own, which are derived from the same seed."""
 _WORST = 3
 _NEGLIGIBLE = 1e-4
 """Interactions up to this share of the median difference count as none (float32 rounding)."""
@@ -36,7 +36,7 @@ class Quadruple:
     """The rewards of two continuations after each of two histories.
 
     Attributes:
-        length: n, the interval's steps; the overlap is not counted.
+        length: n, the number of steps in the interval, without the overlap.
         split: how many of them belong to the history, after the overlap.
         first_history: the rewards of continuation 1 and 2 after history 1.
         second_history: the rewards of continuation 1 and 2 after history 2.
@@ -50,7 +50,7 @@ class Quadruple:
 
 @dataclass(frozen=True)
 class InvarianceReport:
-    """What `measure_invariance` saw.
+    """What `measure_invariance` found.
 
     Attributes:
         reward: the interval reward, as text.
@@ -64,7 +64,7 @@ class InvarianceReport:
             the two histories: 0 if strongly past-invariant, √2 if one difference says nothing
             about the other, 2 if they are opposite.
         steps: how many steps were played with random actions.
-        intervals: how many intervals they make.
+        intervals: how many intervals these make.
         examples: the worst quadruples: flips first, then those with the largest |Δ1 − Δ2|.
     """
 
@@ -119,19 +119,19 @@ class InvarianceReport:
 
 
 def measure_invariance(env: AnyEnv, *, samples: int = 1_000, seed: int = 0) -> InvarianceReport:
-    """Say how far the reward of a delayed environment is from past-invariant.
+    """Measure how far the reward of a delayed environment is from past-invariant.
 
     A reward r is *past-invariant* if the order of any two continuations τ'1, τ'2 does not depend
     on the history: r(τ1∘τ'1) > r(τ1∘τ'2) exactly if r(τ2∘τ'1) > r(τ2∘τ'2). It is *strongly*
-    past-invariant if even their difference does not.
+    past-invariant if not even their difference depends on it.
 
     Each sample splits an interval of random actions into a history and a continuation. It takes a
     second history and a second continuation of the same lengths from anywhere in the episodes, and
     evaluates the reward on all four combinations.
 
     The environment's dynamics may not allow such a combination. To make that less likely, pieces
-    are chosen that meet at similar observations. Still, "on all samples" is no proof, and there
-    may be flips that no episode can show.
+    are chosen that meet at similar observations. Still, "on all samples" is no proof, and some
+    flips may be impossible in any episode.
 
     Args:
         env: an environment with a `DelayReward` among its wrappers. It is played, then reset.
@@ -176,12 +176,11 @@ def _find_delay(env: AnyEnv) -> DelayReward:
             return layer
     if find_interval_spec(env) is not None:
         raise ValueError(
-            f"The reward of {env.unwrapped} is late by itself: there is no reward function that "
-            "could be evaluated on other steps. Only rewards that belated.delay makes can be "
-            "measured."
+            f"The reward of {env.unwrapped} is late by itself: there is no reward function to "
+            "evaluate on other steps. Only rewards made by belated.delay can be measured."
         )
     raise ValueError(
-        f"{env.unwrapped} has a reward at every step. Say how it is delayed, with "
+        f"{env.unwrapped} has a reward at every step. Delay it first, with "
         "belated.delay(env, interval=20, reward=...)."
     )
 

@@ -1,4 +1,4 @@
-"""Steps of random actions in a delayed environment, in one table."""
+"""Steps played with random actions in a delayed environment, in one table."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from belated.envs.delay_reward import DelayReward
 from belated.envs.intervals import AnyEnv
 
 _MIN_STEPS = 5_000
-"""How many steps to play; more only where that would be fewer than five intervals."""
+"""How many steps to play, unless five windows of the largest size need more."""
 
 
 class PlayedStep(NamedTuple):
-    """A step as it was played, with what splicing needs to know about it."""
+    """A step as played, with what splicing needs to know about it."""
 
     observation: npt.NDArray[Any]  # like the action, 0 if the reward does not look at it
     action: npt.NDArray[Any]
@@ -59,11 +59,11 @@ class StepTable:
 
 
 def play_randomly(env: DelayReward, seed: int, generator: np.random.Generator) -> StepTable:
-    """Play random actions. Episodes and intervals are those that a learner would see."""
+    """Play random actions, with the episodes and intervals that a learner would see."""
     overlap, needs_steps = env.interval_spec.overlap, env.interval_reward.needs_steps
     count = max(_MIN_STEPS, 5 * (env.interval_spec.max_length + overlap))
     episodes: list[list[PlayedStep]] = []
-    # Not with the seed itself: the actions would be the numbers that the environment draws.
+    # Not with the seed itself: the actions would repeat the environment's random numbers.
     env.action_space.seed(int(generator.integers(2**31)))
     done = True
     for _ in range(count):
@@ -80,7 +80,7 @@ def play_randomly(env: DelayReward, seed: int, generator: np.random.Generator) -
         episodes[-1].append(step)
         done = terminated or truncated
     with warnings.catch_warnings():
-        # The run stops in mid-episode. Wrappers are right to warn about that.
+        # The run stops mid-episode, which wrappers may rightly warn about.
         warnings.simplefilter("ignore")
         env.reset(seed=seed)
     return _line_up(episodes, overlap)

@@ -1,4 +1,4 @@
-"""Histories and continuations of intervals, spliced into intervals that were not played."""
+"""Histories and continuations of intervals, spliced into intervals that were never played."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from belated.analysis.random_play import StepTable
 from belated.envs.rewards import IntervalReward, Window
 
 _CANDIDATES = 50
-"""Among how many random histories and continuations to look for one that fits."""
+"""How many random pieces the best-fitting one is chosen from."""
 
 
 class Splice(NamedTuple):
@@ -36,7 +36,7 @@ def draw_splices(table: StepTable, tries: int, generator: np.random.Generator) -
         split = int(generator.integers(earliest, length))
         history, joint = start - table.overlap, start + split
         size = joint - history
-        # Padding is no step, so histories of the same length have the same number of padded rows.
+        # Padding is not a step: histories of the same length need the same number of padded rows.
         fitting = table.padding == table.padding[history]
         others = np.flatnonzero((table.remaining > size) & fitting)
         second_history = _closest(table, others, (history, size), joint, generator)

@@ -117,11 +117,7 @@ class LIRPG(PPO):
     def update(self, state: LIRPGState, data: Rollout) -> tuple[LIRPGState, Metrics]:
         """All epochs of gradient steps on one rollout."""
         rollout = data
-        key, credit_key, order_key = jax.random.split(state.key, 3)
-        learned, reward, credit_metrics = self.credit.redistribute(
-            state.credit, rollout, credit_key
-        )
-        reward, returns = self.scaled(reward, rollout, state.returns)
+        state, reward, order_key, credit_metrics = self.rewarded(state, rollout)
         constants = self.constants(state, rollout, reward)
         mask = constants.extrinsic.weight
         orders = minibatch_orders(order_key, mask, self.epochs, self.minibatches)
@@ -135,15 +131,12 @@ class LIRPG(PPO):
             lambda learning, order: self.step(learning, constants, order), learning, orders
         )
         intrinsic = intrinsic_reward(learning.rewards.intrinsic, constants)
-        state = LIRPGState(
+        state = state._replace(
             actor=next_actor(state.actor, learning.networks.policy, rollout),
             value=learning.networks.value,
             optimizer=learning.optimizer,
             rewards=learning.rewards,
             reward_optimizer=learning.reward_optimizer,
-            returns=returns,
-            credit=learned,
-            key=key,
         )
         return state, credit_metrics | means(metrics) | {
             "value_mean": weighted_mean(constants.value, rollout.mask),

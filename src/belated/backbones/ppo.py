@@ -161,11 +161,7 @@ class PPO(Backbone):
     def update(self, state: Any, data: Rollout) -> tuple[Any, Metrics]:
         """All epochs of gradient steps on one rollout."""
         rollout = data
-        key, credit_key, order_key = jax.random.split(state.key, 3)
-        learned, reward, credit_metrics = self.credit.redistribute(
-            state.credit, rollout, credit_key
-        )
-        reward, returns = self.scaled(reward, rollout, state.returns)
+        state, reward, order_key, credit_metrics = self.rewarded(state, rollout)
         networks = Networks(state.actor.policy, state.value)
         advantage, value = self.advantages(reward, rollout, state.actor.normalizer, state.value)
         samples = Samples(
@@ -181,25 +177,30 @@ class PPO(Backbone):
             return self.optimizer.step(gradients, optimizer, networks), metrics
 
         (networks, optimizer), metrics = jax.lax.scan(step, (networks, state.optimizer), orders)
-        state = PPOState(
+        state = state._replace(
             actor=next_actor(state.actor, networks.policy, rollout),
             value=networks.value,
             optimizer=optimizer,
-            returns=returns,
-            credit=learned,
-            key=key,
         )
         return state, credit_metrics | means(metrics) | {
-            "value_mean": weighted_mean(value, rollout.mask) * returns.scale
+            "value_mean": weighted_mean(value, rollout.mask) * state.returns.scale
         }
 
-    def scaled(
-        self, reward: jax.Array, rollout: Rollout, returns: Moments
-    ) -> tuple[jax.Array, Moments]:
-        """Divide rewards by the running standard deviation of their discounted sums."""
+    def rewarded(self, state: Any, rollout: Rollout) -> tuple[Any, jax.Array, jax.Array, Metrics]:
+        """What the credit rule makes of a rollout.
+
+        Rewards are divided by the running standard deviation of their discounted sums.
+
+        Returns:
+            The state with what was learned of credit and scale, the rewards (T, L), a key to draw
+            minibatches with, and metrics.
+        """
+        key, credit_key, order_key = jax.random.split(state.key, 3)
+        learned, reward, metrics = self.credit.redistribute(state.credit, rollout, credit_key)
         so_far = discounted_so_far(reward, rollout, self.gamma)
-        returns = returns.update(so_far, rollout.mask)
-        return reward / returns.scale, returns
+        returns = state.returns.update(so_far, rollout.mask)
+        state = state._replace(returns=returns, credit=learned, key=key)
+        return state, reward / returns.scale, order_key, metrics
 
     def advantages(
         self, reward: jax.Array, rollout: Rollout, normalizer: Moments, value: TanhMLP

@@ -1,4 +1,4 @@
-"""``belated check-env``: is an environment ready for a learner of late rewards?"""
+"""``belated check-env``: is an environment ready for a learner?"""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def check_env(
     steps: int = 2_000,
     seed: int = 0,
 ) -> int:
-    """Run environments with random actions and say what a learner would trip over.
+    """Run environments with random actions and report what a learner would trip over.
 
-    What an agent refuses is marked ✗, what is only worth a look is marked !. The exit code is 1 if
-    an agent would refuse one of the environments.
+    Findings marked ✗ make an agent refuse the environment; those marked ! are worth a look. The
+    exit code is 1 if an agent would refuse any of the environments.
 
     Args:
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
@@ -32,7 +32,7 @@ def check_env(
             or 5=0.2,10=0.8.
         reward: The interval reward: sum, max, square, weighted:w0,w1,... or
             package.module:function.
-        overlap: How many steps before its first one an interval's reward depends on.
+        overlap: How many steps before the interval its reward also depends on.
         steps: How many steps to run each environment.
         seed: Seeds environments and actions.
     """

@@ -1,4 +1,4 @@
-"""``belated check-reward``: does what an interval's end earns depend on its beginning?"""
+"""``belated check-reward``: does what the end of an interval earns depend on its beginning?"""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def check_reward(
     seed: int = 0,
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = False,
 ) -> int:
-    """Say how far interval rewards are from past-invariant, on steps of random actions.
+    """Measure how far interval rewards are from past-invariant, with random actions.
 
     A reward is past-invariant if the order of two continuations of an interval does not depend on
-    its history, strongly if their difference does not. The exit code is 0 whatever the verdict.
+    its history, strongly so if their difference does not. The exit code is 0 whatever the verdict.
 
     Args:
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
@@ -35,10 +35,10 @@ def check_reward(
             or 5=0.2,10=0.8.
         reward: The interval reward: sum, max, square, weighted:w0,w1,... or
             package.module:function.
-        overlap: How many steps before its first one an interval's reward depends on.
+        overlap: How many steps before the interval its reward also depends on.
         samples: How many times to compare two histories with two continuations.
         seed: Seeds environments, actions and draws.
-        json_output: Print JSON, one line for each environment.
+        json_output: Print JSON, one line per environment.
     """
     if not env_ids:
         raise ValueError(
@@ -65,7 +65,7 @@ def _show(console: Console, env_id: str, report: InvarianceReport) -> None:
         console.print(f"  {escape(line)}")
     if report.examples:
         table = Table("length", "split", "1 then 1", "1 then 2", "2 then 1", "2 then 2")
-        table.title = "The worst: rewards of history then continuation"
+        table.title = "The worst cases: rewards of history then continuation"
         for example in report.examples:
             rewards = (*example.first_history, *example.second_history)
             cells = [str(example.length), str(example.split), *(f"{r:.4g}" for r in rewards)]

@@ -22,7 +22,7 @@ def credit(
     out: Path | None = None,
     trust: bool = False,
 ) -> int:
-    """Play one episode with a run's policy; print and draw what each step is credited with.
+    """Play one episode with a run's policy; print and draw the credit of each step.
 
     Args:
         folder: The run folder.

@@ -1,4 +1,4 @@
-"""``belated demo``: a late-reward problem that one can look at."""
+"""``belated demo``: a late-reward problem to look at."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from belated.analysis.figures import learning_curves, point_reach_heatmap
 from belated.training.callbacks import Evaluate, ProgressBar
 
 SETTINGS: dict[str, Any] = {"hidden": (64, 64), "learning_rate": 1e-3}
-"""Small networks are enough for Point Reach, and quick; they bear a higher learning rate."""
+"""Small networks are quick, enough for Point Reach, and can take a higher learning rate."""
 
 
 def demo(steps: int = 40_000, seed: int = 1, out: Path = Path("demo")) -> int:
-    """Learn Point Reach with hc-singleton and with plain SAC, and draw what came of it.
+    """Learn Point Reach with hc-singleton and with plain SAC, and draw the results.
 
-    A point walks over a grid to a target that it does not see; every 20 steps it is told how far
-    it got. Takes about five minutes on one core; bars show the time left.
+    A point walks over a grid to a target that it does not see; every 20 steps its reward shows
+    how far it got. Takes about five minutes on one core; progress bars show the time left.
 
     Args:
         steps: How many environment steps each method learns for.
-        seed: Fixes everything.
+        seed: Seeds everything.
         out: The folder for the pictures.
     """
     console = Console()
     curves = {}
     for method in ("hc-singleton", "sac"):
         agent = belated.Agent(method, gym.make("belated/PointReach-v0"), seed=seed, **SETTINGS)
-        # The environment and the deterministic policy know no chance: one episode tells all.
+        # The environment and the evaluated policy are deterministic: one episode is enough.
         callbacks = [Evaluate(every=2_500, episodes=1), ProgressBar(steps, f"{method:13}")]
         agent.learn(steps, callback=callbacks)
         curves[method] = [agent.evaluations]
@@ -48,7 +48,7 @@ def demo(steps: int = 40_000, seed: int = 1, out: Path = Path("demo")) -> int:
         title="Point Reach, reward every 20 steps",
     )
     console.print(f"Pictures: {picture}, {heatmap}")
-    console.print("One run each: with either method it is luck whether the target is found at all.")
+    console.print("One run each: with either method, finding the target is a matter of luck.")
     return 0
 
 

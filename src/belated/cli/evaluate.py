@@ -1,4 +1,4 @@
-"""``belated evaluate``: play episodes with what a run has learned."""
+"""``belated evaluate``: play episodes with a run's policy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def load_run(folder: Path, trust: bool) -> Agent:
         trust: whether modules that its settings name may be imported.
 
     Raises:
-        ValueError: if that would be needed but is not allowed.
+        ValueError: if its settings name modules and ``trust`` is False.
     """
     config = read_config(folder)
     require_trust(config, folder, trust)

@@ -1,4 +1,4 @@
-"""``belated theory``: every claim of the paper's theory, checked on exact problems."""
+"""``belated theory``: every claim of the paper's theory, checked on small problems."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from belated.tabular import Claim, check_claims
 def theory(problems: int = 1_000, seed: int = 0, json: bool = False) -> int:
     """Check every claim of the paper on small problems that can be solved exactly.
 
-    For each claim: the condition it was checked under, on how many problems, the largest deviation,
-    and whether it holds; where it does not, a small counterexample.
+    Shows for each claim the condition it was checked under, the number of problems, the largest
+    deviation and whether it holds; where it does not, a small counterexample.
 
     Args:
         problems: How many random problems the central claims are checked on.

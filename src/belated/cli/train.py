@@ -23,11 +23,11 @@ DEFAULT_STEPS = 1_000_000
 class Train:
     """Learn a task and write config.json, progress.csv and checkpoint/ to a run folder.
 
-    Ctrl-C stops between two steps and saves first; --resume goes on from there.
+    Ctrl-C stops between two steps, after saving; --resume continues from there.
     """
 
     env: str | None = None
-    """A task of the paper such as belated/HalfCheetah-sum-n20-v0, or any Gymnasium id together
+    """A task of the paper, such as belated/HalfCheetah-sum-n20-v0, or any Gymnasium id together
     with --interval. your_module:YourEnv-v0 imports your_module first."""
     interval: str | None = None
     """Delay the environment with intervals of this length: 20, 15:20 (uniform), 5=0.2,10=0.8."""
@@ -35,30 +35,29 @@ class Train:
     """The interval reward: sum (default), max, square, weighted:w0,w1,... or
     package.module:function."""
     overlap: int | None = None
-    """How many steps before its first one an interval's reward depends on (default 0)."""
+    """How many steps before the interval its reward also depends on (default 0)."""
     method: str = "hc-pairwise-1"
-    """How to learn; an unknown name lists what there is."""
+    """The learning method; an unknown name lists all of them."""
     steps: int | None = None
-    """How many environment steps the run has in all (default: 1,000,000). With --resume: a new
-    goal."""
+    """The total number of environment steps (default: 1,000,000). With --resume: a new total."""
     seed: int = 0
-    """Fixes networks, exploration, sampling and the environment's episodes."""
+    """Seeds networks, exploration, sampling and the environment's episodes."""
     out: Path | None = None
-    """The run folder (default: runs/ENV-METHOD-sSEED). It must not hold a run already."""
+    """The run folder (default: runs/ENV-METHOD-sSEED). It must not already hold a run."""
     resume: Path | None = None
-    """Go on with the run in this folder; all settings are taken from it."""
+    """Continue the run in this folder, with its settings."""
     trust: bool = False
     """With --resume: import the modules that the folder's settings name."""
     learning_starts: int | None = None
-    """How many uniformly random steps come first (default: the method's, 5000)."""
+    """How many uniformly random steps come first (default 5000; off-policy methods only)."""
     eval_every: int = 5_000
-    """How many steps lie between two evaluations."""
+    """Steps between evaluations."""
     eval_episodes: int = 10
-    """How many episodes an evaluation has."""
+    """Episodes in each evaluation."""
     log_every: int = 1_000
-    """How many steps lie between two rows of progress.csv without an evaluation."""
+    """Steps between rows of progress.csv without an evaluation."""
     checkpoint_every: int = 50_000
-    """How many steps lie between two checkpoints; there is always one at the end."""
+    """Steps between checkpoints; there is always one at the end."""
     num_envs: int = 1
     """How many copies of the environment run side by side."""
     set: list[str] = field(default_factory=list)
@@ -81,7 +80,7 @@ def train(config: Train) -> int:
         folder, config, agent = _resume(config, config.resume)
     remaining = (config.steps or DEFAULT_STEPS) - agent.steps
     if remaining <= 0:
-        print(f"{folder} has its {config.steps} steps already; set a new goal with --steps.")
+        print(f"{folder} has its {config.steps} steps already; set a new total with --steps.")
         return 0
     try:
         agent.learn(
@@ -97,7 +96,7 @@ def train(config: Train) -> int:
         )
     except KeyboardInterrupt:
         print(
-            f"Stopped after {agent.steps} steps. Go on from the last checkpoint with\n"
+            f"Stopped after {agent.steps} steps. Continue from the last checkpoint with\n"
             f"  belated train --resume {folder}"
         )
         return 130
@@ -112,7 +111,8 @@ def _start(config: Train) -> tuple[Path, Agent]:
     folder = config.out or Path("runs") / name
     if any((folder / name).exists() for name in ("config.json", "progress.csv", "checkpoint")):
         raise ValueError(
-            f"{folder} holds a run already. Choose another --out, or go on with --resume {folder}."
+            f"{folder} holds a run already. Choose another --out, or continue that run with "
+            f"--resume {folder}."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _write_config(folder, config, agent)
@@ -125,7 +125,7 @@ def _new_agent(config: Train, env: AnyEnv) -> Agent:
 
 
 _NOT_SETTINGS = ("out", "resume", "progress", "trust")
-"""What says how to run the command rather than what to learn."""
+"""Options that say how to run the command, not what to learn."""
 
 
 def _write_config(folder: Path, config: Train, agent: Agent) -> None:
@@ -174,7 +174,7 @@ def require_trust(config: Train, folder: Path, trust: bool) -> None:
     if named and not trust:
         raise ValueError(
             f"The settings in {folder} name code to import: {', '.join(named)}. If you trust the "
-            "folder, say --trust."
+            "folder, add --trust."
         )
 
 

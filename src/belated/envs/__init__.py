@@ -1,4 +1,4 @@
-"""The problem: environments whose rewards arrive late."""
+"""Environments whose rewards arrive late."""
 
 from belated.envs.check import CheckReport, check_delayed_env
 from belated.envs.delay_reward import DelayReward, delay

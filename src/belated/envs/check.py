@@ -18,7 +18,7 @@ from belated.ranges import positive_int
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check_delayed_env` saw."""
+    """What `check_delayed_env` found."""
 
     findings: tuple[Finding, ...]
     steps: int
@@ -27,7 +27,7 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether an agent can learn in the environment: nothing that was found is fatal."""
+        """Whether an agent can learn in the environment: no finding is fatal."""
         return not any(finding.fatal for finding in self.findings)
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ def check_delayed_env(env: AnyEnv, *, steps: int = 2_000, seed: int = 0) -> Chec
 
     Args:
         env: the environment, wrapped as for training.
-        steps: how many steps to run; they are run twice, to see whether seeds reproduce.
+        steps: how many steps to run; the run is repeated to see whether its seed reproduces it.
         seed: seeds the environment and the actions.
 
     Example:
@@ -67,7 +67,7 @@ def check_delayed_env(env: AnyEnv, *, steps: int = 2_000, seed: int = 0) -> Chec
         findings.warn(
             "never-revealed",
             f"None of the {len(ends)} intervals had its reward revealed: there is nothing to learn "
-            "from. Look at how revealed rewards are recognised.",
+            "from. Check how revealed rewards are recognised.",
         )
     _check_bounds(env, run, findings)
     if "error" not in findings.by_code:
@@ -81,7 +81,7 @@ def check_delayed_env(env: AnyEnv, *, steps: int = 2_000, seed: int = 0) -> Chec
 
 
 class _Findings:
-    """Findings by code; only the first place of each is reported, the others are counted."""
+    """Findings by code: the first of each is kept, the others are only counted."""
 
     def __init__(self) -> None:
         self.by_code: dict[str, Finding] = {}
@@ -98,7 +98,7 @@ class _Findings:
 
 
 class _Call(NamedTuple):
-    """What one call of reset or step returned."""
+    """What one call to reset or step returned."""
 
     place: str
     observation: Any
@@ -109,8 +109,8 @@ class _Call(NamedTuple):
 
 
 def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]:
-    """Play random actions and follow the rules; what breaks them is added to the findings."""
-    # Another seed than the environment's, whose random numbers the actions would equal.
+    """Play random actions and add every broken rule to the findings."""
+    # Not the environment's seed: the actions would repeat its random numbers.
     env.action_space.seed(seed + 2**30)
     space = env.observation_space
     rules = IntervalRules(spec_of(env) or IntervalSpec(steps), (space.shape or (0,))[0])
@@ -132,7 +132,7 @@ def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]
             run.append(_Call(rules.place, observation, reward, ended, info, is_step=True))
             findings.add(broken if has_rules else ())
         with warnings.catch_warnings():
-            # The run stops in mid-episode, which wrappers may rightly warn about.
+            # The run stops mid-episode, which wrappers may rightly warn about.
             warnings.simplefilter("ignore")
             env.reset(seed=seed)
     except Exception as error:
@@ -147,7 +147,7 @@ def _copy(observation: Any) -> Any:
 
 
 def _intervals_of(run: list[_Call]) -> list[dict[str, Any]]:
-    """What was said at the end of each interval."""
+    """``info["interval"]`` at the end of each interval."""
     said = [call.info.get("interval") or {} for call in run]
     return [interval for interval in said if interval.get("end") and "revealed" in interval]
 
@@ -173,8 +173,8 @@ def _check_reproducible(first: list[_Call], second: list[_Call], findings: _Find
             if not _same(x, y):
                 findings.warn(
                     "seed",
-                    f"{a.place}: the same seed and actions gave another {what}. Draw all "
-                    "randomness from a generator that reset(seed=...) seeds; without that runs "
+                    f"{a.place}: the same seed and actions gave a different {what}. Draw "
+                    "all randomness from a generator seeded by reset(seed=...); otherwise runs "
                     "cannot be repeated or resumed.",
                 )
                 return

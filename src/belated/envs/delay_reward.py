@@ -16,22 +16,21 @@ from belated.envs.lengths import LengthLike, parse_length
 from belated.envs.rewards import FunctionReward, RewardLike, Window, parse_reward
 
 _LENGTHS_STREAM = 0x1A7E
-"""Sets the stream of interval lengths apart from any other that is derived from the same seed."""
+"""Keeps the stream of interval lengths apart from others derived from the same seed."""
 
 
 class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Hides per-step rewards and reveals one reward at the end of each signal interval.
 
     On every step ``info["interval"]`` describes the interval (see `belated.IntervalInfo`) and
-    ``info["dense_reward"]`` is the hidden per-step reward, for evaluation only. An episode's end
-    closes the interval it falls into and reveals its reward for the steps it has.
+    ``info["dense_reward"]`` is the hidden per-step reward, for evaluation only. The end of an
+    episode also ends its last interval, however short, and reveals that interval's reward.
 
-    Interval lengths are drawn from a generator of the wrapper's own, derived from the reset seed:
-    ``reset(seed=...)`` fixes them, and the inner environment's trajectory is what it would be
-    without the wrapper.
+    Interval lengths come from the wrapper's own generator, which ``reset(seed=...)`` seeds. The
+    inner environment's trajectory is what it would be without the wrapper.
 
-    Wrap it outside ``TimeLimit`` (``gym.make`` puts that innermost, so wrapping what it returns is
-    right): a time limit outside would end episodes without the wrapper seeing it, and the last
+    Wrap outside ``TimeLimit``; ``gym.make`` adds its time limit before it returns, so wrap what it
+    returns. The wrapper would not see a time limit outside it end an episode, and the last
     interval's reward would be lost.
 
     Args:
@@ -40,7 +39,7 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             `IntervalLength`.
         reward: the reward of an interval: ``"sum"``, ``"max"``, ``"square"``, an
             `IntervalReward`, or a function of (observations, actions, rewards).
-        overlap: c, how many steps before its first one an interval's reward depends on.
+        overlap: c, how many steps before the interval its reward also depends on.
 
     Example:
         >>> import gymnasium as gym
@@ -65,7 +64,7 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         RecordConstructorArgs.__init__(
             self,
             interval=str(self._lengths),
-            # Text wherever there is one, so that the spec can be written as JSON.
+            # As text where possible, so that the spec can be written as JSON.
             reward=reward if _is_unnamed_function(parsed) else str(parsed),
             overlap=overlap,
         )
@@ -113,7 +112,7 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if not math.isfinite(dense_reward):
             raise ValueError(
                 f"{self.env} returned a reward of {dense_reward}; per-step rewards must be "
-                "finite. Look for a division by zero or an overflow in its reward."
+                "finite. Check its reward for a division by zero or an overflow."
             )
         self._window.add_reward(dense_reward)
 
@@ -134,7 +133,7 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise ValueError(
                 f"The interval reward {self.interval_reward} returned {value} for an interval of "
                 f"{self._window.length} steps; it must be finite for every interval, "
-                "one-step ones included."
+                "one-step intervals included."
             )
         return value
 
@@ -149,12 +148,12 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
 
     def _warn_if_an_interval_was_abandoned(self) -> None:
-        # Without a time limit inside, an episode cut in mid-interval was most likely cut by a
+        # Without a time limit inside, an episode cut mid-interval was most likely cut by a
         # TimeLimit outside.
         if self._episode_open and self._counter.step > 0 and not self._time_limited:
             gym.logger.warn(
-                f"reset() came {self._counter.step} steps into an interval, whose reward was "
-                "never revealed. If a TimeLimit wraps DelayReward, swap them: DelayReward must "
+                f"reset() was called {self._counter.step} steps into an interval, whose reward "
+                "was never revealed. If a TimeLimit wraps DelayReward, swap them: DelayReward must "
                 "wrap outside TimeLimit."
             )
 
@@ -187,7 +186,7 @@ def _is_unnamed_function(reward: Any) -> bool:
 def _require_array_observations(env: AnyEnv) -> None:
     if env.observation_space.shape is None:
         raise ValueError(
-            "A reward function of your own gets observations as one array, but they are "
-            f"{env.observation_space} here. Wrap the environment in "
+            "This reward needs observations that are arrays; the environment's are "
+            f"{env.observation_space}. Wrap the environment in "
             "gymnasium.wrappers.FlattenObservation first."
         )

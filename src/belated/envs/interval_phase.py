@@ -15,7 +15,7 @@ from belated.envs.intervals import AnyEnv, find_interval_spec
 class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Appends the phase (t − t_i)/n_max to a flat observation, as float32.
 
-    Policies of the class Π_s see it next to the state. It is 0 at reset and in the observation
+    Policies of the class Π_s see it alongside the state. It is 0 at reset and in the observation
     that follows an interval's end, so it is always in [0, 1).
 
     Args:
@@ -32,7 +32,7 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise ValueError(
                 f"{env} declares no interval_spec, so it has no phase. Use belated.delay(env, ...) "
                 "for an environment with a reward at every step, belated.mark(env, ...) for one "
-                "whose reward is late already."
+                "whose reward is already late."
             )
         space = env.observation_space
         if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
@@ -40,7 +40,7 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 f"The phase can only be appended to a flat Box observation, not to {space}. Wrap "
                 "the environment in gymnasium.wrappers.FlattenObservation first."
             )
-        with np.errstate(over="ignore"):  # bounds beyond float32 become infinite, rightly
+        with np.errstate(over="ignore"):  # bounds beyond float32 should become infinite
             self.observation_space = gym.spaces.Box(
                 np.append(space.low, 0).astype(np.float32),
                 np.append(space.high, 1).astype(np.float32),

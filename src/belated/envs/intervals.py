@@ -19,7 +19,7 @@ class IntervalSpec:
     Attributes:
         max_length: n_max, the largest number of steps in an interval. It scales the phase and
             fixes the width of the windows that are sampled from the replay.
-        overlap: c, how many steps before its first one an interval's reward may depend on.
+        overlap: c, how many steps before the interval its reward may also depend on.
     """
 
     max_length: int
@@ -36,13 +36,13 @@ class IntervalInfo(TypedDict):
     """What ``info["interval"]`` holds on every step (it is absent at reset)."""
 
     end: bool
-    """Whether the step just taken is its interval's last."""
+    """Whether the step just taken is the last of its interval."""
     step: int
     """t − t_i of the step just taken, counted from 0."""
     index: int
     """i, which interval of the episode this is, counted from 0."""
     length: int
-    """n_i where it is known, at the interval's end; −1 before."""
+    """n_i at the interval's end, −1 before."""
     revealed: bool
     """Whether this step's reward is the interval's reward (it may well be 0.0)."""
 

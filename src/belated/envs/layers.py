@@ -11,7 +11,7 @@ from belated.envs.intervals import AnyEnv
 
 
 def layers(env: AnyEnv) -> Iterator[AnyEnv]:
-    """Yield an environment's wrappers from the outermost to the environment itself."""
+    """Yield an environment's wrappers, outermost first, and then the environment itself."""
     yield env
     while isinstance(env, gym.Wrapper):
         env = env.env
@@ -24,7 +24,7 @@ def has_time_limit(env: AnyEnv) -> bool:
 
 
 def has_time_limit_outside_intervals(env: AnyEnv) -> bool:
-    """Whether a TimeLimit cuts episodes without the layer that counts intervals seeing it."""
+    """Whether a TimeLimit is outside the layer that counts intervals, which misses its cuts."""
     for layer in layers(env):
         if isinstance(layer, TimeLimit):
             return True

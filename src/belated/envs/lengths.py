@@ -144,7 +144,7 @@ LengthLike = IntervalLength | int | str | tuple[int, int] | list[int] | Mapping[
 
 
 def parse_length(spec: LengthLike) -> IntervalLength:
-    """Turn what a person would write into a distribution of lengths.
+    """Turn a number, a pair, a mapping or text into a distribution of lengths.
 
     >>> parse_length(20)
     Fixed(length=20)
@@ -154,7 +154,7 @@ def parse_length(spec: LengthLike) -> IntervalLength:
     Choice(probabilities={5: 0.2, 10: 0.8})
 
     Raises:
-        ValueError: if ``spec`` is none of these or its values make no distribution.
+        ValueError: if ``spec`` is none of these or its values are not a distribution.
     """
     if isinstance(spec, IntervalLength):
         return spec

@@ -1,4 +1,4 @@
-"""Say when the reward of an environment that is late by itself is revealed."""
+"""Mark the signal intervals of an environment whose reward is already late."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ Predicate = Callable[[float, dict[str, Any]], bool]
 
 
 class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Marks the signal intervals of an environment whose reward is late already.
+    """Marks the signal intervals of an environment whose reward is already late.
 
     Rewards pass through unchanged; the wrapper adds ``info["interval"]``. A revealed reward of
-    exactly 0.0 is a revealed reward like any other. If an episode ends before the last interval's
-    reward came, that interval has ``revealed`` False.
+    exactly 0.0 counts like any other. If an episode ends before the last interval's reward is
+    revealed, that interval has ``revealed`` False.
 
-    Say in exactly one way when a reward is revealed. Wrap outside ``TimeLimit``, so that the
-    wrapper sees every episode's end.
+    Give exactly one of ``info_key``, ``when`` and ``period``. Wrap outside ``TimeLimit``, so that
+    the wrapper sees every episode's end.
 
     Args:
         env: the environment whose reward is late.
         max_length: the largest number of steps between two revealed rewards. May be left out
             with a fixed period.
-        info_key: a reward is revealed on the steps whose ``info`` holds a true value under it.
+        info_key: a reward is revealed on the steps whose ``info`` has a true value for this key.
         when: a predicate of (reward, info), or ``"package.module:function"``.
-        period: every so many steps, counted from the episode's start, or ``"episode"`` for once,
-            with the episode's end. If an episode ends off the beat of a fixed period, its last
-            interval counts as revealed if its reward is not zero.
-        overlap: c, how many steps before its first one an interval's reward may depend on.
+        period: a reward is revealed every so many steps from the episode's start, or only at its
+            end (``"episode"``). If an episode ends within a fixed period, the reward of its last
+            interval counts as revealed if it is not zero.
+        overlap: c, how many steps before the interval its reward may also depend on.
 
     Example:
         >>> import gymnasium as gym
@@ -118,7 +118,7 @@ class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def _too_long(self, info: dict[str, Any]) -> str:
         message = (
             f"No reward was revealed for {self.interval_spec.max_length} steps, the declared "
-            "max_length. Raise max_length, or look at how revealed rewards are recognised"
+            "max_length. Raise max_length, or check how revealed rewards are recognised"
         )
         if self._info_key is not None:
             keys = ", ".join(sorted(map(str, info))) or "nothing"
@@ -135,7 +135,7 @@ def mark(
     period: int | Literal["episode"] | None = None,
     overlap: int = 0,
 ) -> AnyEnv:
-    """Mark the intervals of an environment that is late already and append the phase.
+    """Mark the intervals of an environment whose reward is already late and append the phase.
 
     The arguments are those of `MarkIntervals`.
 

@@ -1,4 +1,4 @@
-"""Functions that users give by name, so that they fit into a config file or a command line."""
+"""Functions given by name, as in a config file or on a command line."""
 
 from __future__ import annotations
 

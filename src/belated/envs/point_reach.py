@@ -1,4 +1,4 @@
-"""Point Reach: the paper's toy task, late by itself and not of the sum form."""
+"""Point Reach: the paper's toy task, whose reward is already late and not a sum."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _PIXELS_PER_UNIT = 4
 class PointReachEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
     """A point walks from the bottom-left corner to a target at the middle of the right edge.
 
-    The point sees its own position but not the target. Every 20 steps it learns the largest
-    column (0 to 9, from left to right) that it has been in, less 10 if it did not reach the
-    target; in between it learns nothing. There is no per-step reward underneath.
+    The point sees its own position but not the target. Every 20 steps its reward is
+    the rightmost column (0 to 9, from left to right) it was in during these steps, minus 10 if it
+    did not reach the target. There is no per-step reward underneath.
 
     The action is the velocity, in [−1, 1]². An episode terminates on reaching the target and is
-    truncated after ``max_steps``. The shortest way takes 90 steps.
+    truncated after ``max_steps``. The shortest path takes 90 steps.
 
     Args:
         raw_observation: observe the position in [0, 100]² instead of scaled to [−1, 1]². Networks
             learn far better from the scaled one.
         interval: the length of the signal intervals.
-        max_steps: how many steps an episode lasts at most.
+        max_steps: the largest number of steps in an episode.
         render_mode: ``"rgb_array"`` or None.
     """
 
@@ -64,7 +64,7 @@ class PointReachEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
-        """Put the point into the bottom-left corner."""
+        """Put the point in the bottom-left corner."""
         super().reset(seed=seed)
         self._counter.reset()
         self._position = np.zeros(2)
@@ -79,7 +79,7 @@ class PointReachEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
         velocity = np.asarray(action, np.float64)
         if velocity.shape != (2,) or not np.isfinite(velocity).all():
             raise ValueError(f"The action must be two finite numbers, got {action!r}.")
-        # The reward of an interval looks at the states its actions were taken in.
+        # The reward of an interval depends on the states in which its actions were taken.
         self._best_column = max(self._best_column, column(self._position[0]))
         self._position = np.clip(self._position + np.clip(velocity, -1, 1), 0, SIZE)
         self._path.append(self._position)

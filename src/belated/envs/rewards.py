@@ -1,7 +1,7 @@
 """What an interval is worth: the interval rewards r(τ) of the paper.
 
-Every reward is a function of a `Window`: the steps τ_{t_i−c : t_i+n_i}, that is the interval's n_i
-steps and the c before them.
+Every reward is a function of a `Window`: the steps τ_{t_i−c : t_i+n_i}, that is, the interval's
+n_i steps and the c before them.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class Window:
 class IntervalReward(ABC):
     """The reward of a whole interval.
 
-    A subclass that is a frozen dataclass and registered (`belated.register`) can be given by its
-    name, as in ``reward="sum"``. Its ``str()`` is the text that `parse_reward` turns back into it.
+    A subclass that is a frozen dataclass and registered (`belated.register`) can be given by name,
+    as in ``reward="sum"``. Its ``str()`` must be text that `parse_reward` turns back into it.
     """
 
     name: ClassVar[str] = ""
-    """What it is called in text; a colon and arguments may follow."""
+    """Its name in text; a colon and arguments may follow."""
     needs_steps: ClassVar[bool] = False
     """Whether the reward looks at observations and actions, not only at per-step rewards."""
 
@@ -87,7 +87,7 @@ class IntervalReward(ABC):
 
     @classmethod
     def parse(cls, arguments: str) -> IntervalReward:
-        """Make one from what follows its name in text; most have no arguments."""
+        """Make one from the arguments that follow its name in text; most take none."""
         if arguments:
             raise ValueError(f"{cls.name} takes no arguments, got {arguments!r}")
         return cls()
@@ -99,7 +99,7 @@ class IntervalReward(ABC):
 @register
 @dataclass(frozen=True)
 class Sum(IntervalReward):
-    """The per-step rewards of [t_i − c, t_i + n_i − c), added up: the paper's r_c."""
+    """The sum of the per-step rewards in [t_i − c, t_i + n_i − c): the paper's r_c."""
 
     name: ClassVar[str] = "sum"
 
@@ -112,7 +112,7 @@ class _WithoutOverlap(IntervalReward):
         if overlap > 0:
             raise ValueError(
                 f"The {self} reward is not defined for overlapping intervals; use overlap=0, "
-                "or say what you mean with a function of your own."
+                "or write a reward function of your own."
             )
 
 
@@ -159,7 +159,7 @@ class WeightedSum(IntervalReward):
         object.__setattr__(self, "weights", weights)
 
     def __call__(self, window: Window) -> float:  # noqa: D102
-        # An interval may be shorter than n_max: its last weights are not used.
+        # An interval may be shorter than n_max and leave the last weights unused.
         pairs = zip(self.weights, window.rewards, strict=False)
         return math.fsum(weight * reward for weight, reward in pairs)
 
@@ -172,7 +172,7 @@ class WeightedSum(IntervalReward):
 
     @classmethod
     def parse(cls, arguments: str) -> WeightedSum:
-        """Make one from numbers with commas in between."""
+        """Make one from numbers separated by commas."""
         return cls(tuple(float(weight) for weight in arguments.split(",")))
 
     def __str__(self) -> str:
@@ -185,9 +185,10 @@ class FunctionReward(IntervalReward):
 
     Args:
         function: called as ``function(observations, actions, rewards)`` with arrays whose first
-            axis is the window's c + n_i steps; if it has a parameter ``mask`` it also gets
-            ``mask=``, which is False for steps before the episode's start. Where c > 0 it must.
-        path: ``"package.module:function"`` if it was given so.
+            axis is the window's c + n_i steps. A function with a parameter ``mask`` also gets
+            ``mask=``, which is False for steps before the episode's start; for c > 0 it must
+            have one.
+        path: ``"package.module:function"`` if it was given as text.
     """
 
     function: Callable[..., float]
@@ -226,8 +227,8 @@ class FunctionReward(IntervalReward):
         if overlap > 0 and not self.takes_mask:
             raise ValueError(
                 f"With an overlap of {overlap} the reward function {self} must also take the "
-                "mask: (observations, actions, rewards, mask). It tells the steps before the "
-                "episode's start from real ones."
+                "mask: (observations, actions, rewards, mask). It is False for steps before the "
+                "episode's start."
             )
 
     def __str__(self) -> str:
@@ -238,7 +239,7 @@ RewardLike = IntervalReward | str | Callable[..., float]
 
 
 def parse_reward(spec: RewardLike) -> IntervalReward:
-    """Turn what a person would write into an interval reward.
+    """Turn a name or a function into an interval reward.
 
     >>> parse_reward("sum")
     Sum()
@@ -264,8 +265,8 @@ def _forms() -> dict[str, type[IntervalReward]]:
 
 def _what_there_is() -> str:
     return (
-        f"There are {', '.join(_forms())} (weighted:w0,w1,...) and a function of your own, as a "
-        "callable or as package.module:function."
+        f"There are {', '.join(_forms())}; weighted is written weighted:w0,w1,... Or give a "
+        "function of your own, as a callable or as package.module:function."
     )
 
 

@@ -1,7 +1,7 @@
-"""The rules of late rewards: what an environment must be and do before anyone can learn in it.
+"""The rules of late rewards: what an environment must be and do before an agent can learn in it.
 
-`belated.check_delayed_env` reports every breach of them, and an agent stops at the first, so that
-what the one accepts the other accepts too.
+`belated.check_delayed_env` reports every broken rule and an agent stops at the first, so both
+accept the same environments.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Finding:
 
     Attributes:
         code: a short name for the kind of finding.
-        message: what is wrong and what to do about it, with the first place where it was seen.
+        message: what is wrong, where it was first seen and what to do about it.
         count: how often it was seen.
-        fatal: whether an agent refuses the environment for it. The rest is well worth a look.
+        fatal: whether an agent refuses the environment because of it. If not, it is worth a look.
     """
 
     code: str
@@ -47,7 +47,7 @@ class Finding:
 
 
 def spec_of(env: Any) -> IntervalSpec | None:
-    """The `IntervalSpec` of an environment or of a vector of environments, if it declares one."""
+    """The `IntervalSpec` of an environment or vector environment, if it declares one."""
     if not isinstance(env, VectorEnv):
         return find_interval_spec(env)
     try:
@@ -58,27 +58,27 @@ def spec_of(env: Any) -> IntervalSpec | None:
 
 
 def spaces_of(env: Any) -> tuple[Any, Any]:
-    """The observation and the action space of an environment, or of one in a vector of them."""
+    """The observation and action spaces of an environment, or of one in a vector environment."""
     if isinstance(env, VectorEnv):
         return env.single_observation_space, env.single_action_space
     return env.observation_space, env.action_space
 
 
 def unfit(env: Any) -> Iterator[Finding]:
-    """What can be seen to be wrong with an environment without running it."""
+    """Find what is wrong with an environment without running it."""
     if spec_of(env) is None:
         yield Finding(
             "no-interval-spec",
             f"{env} does not say when its rewards are revealed: it declares no interval_spec. Use "
             "belated.delay(env, ...) for a reward at every step, belated.mark(env, ...) for one "
-            "that is late already.",
+            "that is already late.",
         )
     observations, actions = spaces_of(env)
     if not isinstance(actions, gym.spaces.Box) or not actions.is_bounded():
         yield Finding(
             "action-space",
-            f"Actions must be a Box with finite bounds, not {actions}: policies scale theirs to "
-            "the bounds.",
+            f"Actions must be a Box with finite bounds, not {actions}: policies scale their "
+            "actions to the bounds.",
         )
     elif len(actions.shape) != 1:
         yield Finding("action-space", f"Actions must be a flat Box, not {actions}.")
@@ -93,12 +93,12 @@ def unfit(env: Any) -> Iterator[Finding]:
 
 
 def _unfit_layers(env: AnyEnv) -> Iterator[Finding]:
-    """Stacks of wrappers whose order would spoil the intervals or the phase."""
+    """Find wrappers whose order would spoil the intervals or the phase."""
     if has_time_limit_outside_intervals(env):
         yield Finding(
             "open-interval",
-            f"A TimeLimit is outside the intervals of {env}: the last reward of its episodes "
-            "would be lost. Wrap belated's wrappers outside TimeLimit.",
+            f"A TimeLimit is outside the intervals of {env}: the last reward of each episode "
+            "would be lost. Put belated's wrappers outside TimeLimit.",
         )
     for layer in layers(env):
         if isinstance(layer, IntervalPhase):
@@ -107,14 +107,14 @@ def _unfit_layers(env: AnyEnv) -> Iterator[Finding]:
             yield Finding(
                 "phase",
                 f"{type(layer).__name__} changes observations outside IntervalPhase, but the phase "
-                "must come last and unchanged. Wrap belated's wrappers outside it.",
+                "must come last and unchanged. Put belated's wrappers outside it.",
             )
             return
     yield Finding("phase", f"{env} lacks the phase: wrap it in belated.IntervalPhase.")
 
 
 class IntervalRules:
-    """Follows one environment step by step and says which rules a step breaks.
+    """Follows one environment step by step and reports the rules that a step breaks.
 
     Args:
         spec: what the environment declares about its intervals.
@@ -130,11 +130,11 @@ class IntervalRules:
 
     @property
     def place(self) -> str:
-        """Where in the run the last step was."""
+        """Where in the run the last call was."""
         return f"episode {self.episode}, " + (f"step {self.time}" if self.time else "reset")
 
     def reset(self, observation: Any) -> Iterator[Finding]:
-        """Follow a call of ``env.reset``; whoever calls it counts the episodes."""
+        """Check what ``env.reset`` returned; the caller sets ``episode``."""
         self.time = 0
         self._counter.reset()
         yield from self._observation(observation, 0)
@@ -142,7 +142,7 @@ class IntervalRules:
     def step(
         self, observation: Any, reward: Any, ended: bool, info: Mapping[str, Any]
     ) -> Iterator[Finding]:
-        """Follow a call of ``env.step``; ``ended`` says whether the episode did."""
+        """Check what ``env.step`` returned; ``ended`` says whether the episode is over."""
         self.time += 1
         yield from self._reward(reward)
         interval = info.get("interval")
@@ -173,7 +173,7 @@ class IntervalRules:
         if interval is None:
             return self._finding(
                 "no-interval-flag",
-                'info["interval"] is missing, so that nobody knows when a reward is revealed.',
+                'info["interval"] is missing, so nothing says when a reward is revealed.',
             )
         missing = ", ".join(sorted(_KEYS - interval.keys()))
         return self._finding("interval-flag", f'info["interval"] lacks {missing}.')
@@ -196,13 +196,13 @@ class IntervalRules:
             yield self._finding(
                 "early-reward",
                 f"a reward of {reward:g} inside an interval, expected 0. Rewards belong to the "
-                "interval's last step. Add the ones before to it, or see belated.delay for a "
+                "interval's last step: add earlier ones to it, or use belated.delay for a "
                 "reward at every step.",
             )
         elif not expected["revealed"]:
             yield self._finding(
                 "unrevealed-reward",
-                f"a reward of {reward:g} on a step that is marked as not revealed, expected 0.",
+                f"a reward of {reward:g} on a step marked as not revealed, expected 0.",
             )
 
     def _reward(self, reward: Any) -> Iterator[Finding]:
@@ -216,7 +216,7 @@ class IntervalRules:
             yield self._finding("not-finite", f"the reward is {reward}.")
 
     def _observation(self, observation: Any, position: int) -> Iterator[Finding]:
-        """Compare an observation with its space, and its phase with that of the next step."""
+        """Check an observation's shape and values, and that its phase is that of the next step."""
         shape = np.shape(observation)
         if shape != (self.size,):
             yield self._finding(
@@ -225,7 +225,7 @@ class IntervalRules:
             )
             return
         if not np.isfinite(observation).all():
-            yield self._finding("not-finite", "the observation holds NaN or infinity.")
+            yield self._finding("not-finite", "the observation contains NaN or infinity.")
             return
         expected, observed = position / self.spec.max_length, float(observation[-1])
         if abs(observed - expected) > 1e-5:
@@ -246,7 +246,7 @@ def is_number(value: Any) -> bool:
 
 
 def refuse(findings: Iterator[Finding]) -> None:
-    """Raise the first of some findings that is fatal.
+    """Raise the first fatal finding.
 
     Raises:
         ValueError: if there is one.

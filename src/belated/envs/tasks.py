@@ -1,4 +1,4 @@
-"""The paper's tasks by name, and the one function that makes environments."""
+"""The paper's tasks by name, and the function that makes delayed environments."""
 
 from __future__ import annotations
 
@@ -60,11 +60,12 @@ def _paper_tasks() -> dict[str, Task]:
 
 
 TASKS: dict[str, Task] = _paper_tasks()
-"""The paper's continuous-control tasks by id. Point Reach, late by itself, is the one beside."""
+"""The paper's continuous-control tasks by id. Point Reach is not among them: its reward
+is already late."""
 
 
 def register_tasks() -> None:
-    """Make every task known to ``gym.make``."""
+    """Register every task with Gymnasium."""
     phase = IntervalPhase.wrapper_spec()
     if POINT_REACH not in gym.registry:
         gym.register(
@@ -111,8 +112,8 @@ def make(
 
     Args:
         env_id: a task of the paper, any other environment that declares its intervals, or an
-            environment with a reward at every step, which is then delayed by the arguments below.
-        interval: as for `belated.delay`; needed just where ``env_id`` is not delayed yet.
+            environment with a reward at every step, which is then delayed as the arguments say.
+        interval: as for `belated.delay`; needed exactly if ``env_id`` is not delayed yet.
         reward: as for `belated.delay`, ``"sum"`` by default.
         overlap: as for `belated.delay`, 0 by default.
         **kwargs: passed on to ``gym.make``, for example ``render_mode``.
@@ -137,13 +138,13 @@ def make(
     if interval is None:
         raise ValueError(
             f"{env_id} does not say how its reward is delayed. Give interval=20, interval='15:20' "
-            "or the like; if its reward is late already, mark its intervals with belated.mark."
+            "or similar; if its reward is already late, mark its intervals with belated.mark."
         )
     return delay(env, interval, "sum" if reward is None else reward, overlap or 0)
 
 
 def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:
-    """Make an environment by its id as ``gym.make`` does, with an error that lists what there is.
+    """Make an environment by its id, as ``gym.make`` does, with an error that lists the tasks.
 
     Raises:
         ValueError: if there is no such environment.
@@ -159,7 +160,7 @@ def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:
             + f"The delayed tasks are {POINT_REACH} and belated/ENV-REWARD-LENGTHS-v0 with ENV one "
             "of Hopper, HalfCheetah, Walker2d, Ant, Reacher; REWARD one of sum, max, square; "
             "LENGTHS one of n20, n15to20, n10to20, for sum also with -c5 or -c10. "
-            "An environment of your own is named your_module:YourEnv-v0."
+            "Name an environment of your own as your_module:YourEnv-v0."
         ) from error
     except ModuleNotFoundError as error:
         raise ValueError(f"Cannot make {env_id!r}: {error}.") from error

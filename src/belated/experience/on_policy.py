@@ -85,7 +85,7 @@ class OnPolicy:
 
     def learn(self, learner: Learns, steps: int) -> Metrics:
         """Learn from the rollout if it is full; return the metrics, if any."""
-        if not self._full.all():
+        if self._count.min() < self.share or not self._full.all():
             return {}
         metrics = learner.update(self.rollout)
         # New arrays: the update may still be reading the old ones.

@@ -61,13 +61,15 @@ class Spaces:
 
     def to_env(self, action: Floats) -> Floats:
         """From actions in [−1, 1] to the environment's bounds; what is outside is clipped."""
-        low, high = self._bounds
-        scaled = low + (action + 1) / 2 * (high - low)
-        return np.clip(scaled, low, high)
+        low, high, width = self._bounds
+        scaled = low + (action + 1) / 2 * width
+        clipped: Floats = np.minimum(np.maximum(scaled, low), high)  # twice as fast as `np.clip`
+        return clipped
 
     @cached_property
-    def _bounds(self) -> tuple[Floats, Floats]:
-        return np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
+    def _bounds(self) -> tuple[Floats, Floats, Floats]:
+        low, high = (np.asarray(bound, np.float32) for bound in (self.low, self.high))
+        return low, high, high - low
 
     def batch_of(self, observation: npt.ArrayLike) -> Floats:
         """An observation, or a batch of them, as a batch (B, D).

@@ -1,4 +1,4 @@
 """The same mathematics as in `belated.networks` and `belated.critics`, faster on a CPU.
 
-Each has a plain version in the tests that it must equal.
+The tests compare each with a plain version.
 """

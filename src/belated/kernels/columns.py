@@ -1,4 +1,4 @@
-"""Steps of windows as columns, on which networks of few units learn fastest."""
+"""Steps of windows as columns, on which networks with few units learn fastest."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import jax.numpy as jnp
 
 
 def as_columns(window: jax.Array) -> jax.Array:
-    """Write a window (W, B, F) down as columns (F, W·B): the first step of all, then the second."""
+    """Write windows (W, B, F) as columns (F, W·B): the first step of each, then the second."""
     return _put_in_order(window.reshape(-1, window.shape[-1]).T)
 
 
 def pairs(columns: jax.Array, lag: int) -> jax.Array:
-    """Put columns (F, N) on top of those a number of places later: (2F, N − lag).
+    """Put columns (F, N) on top of those ``lag`` columns later: (2F, N − lag).
 
-    A step is no pair with itself: for lag = 0 they stay as they are.
+    A step is not paired with itself: for lag = 0 the columns stay as they are.
     """
     if lag == 0:
         return columns
@@ -24,7 +24,7 @@ def pairs(columns: jax.Array, lag: int) -> jax.Array:
 def _put_in_order(columns: jax.Array) -> jax.Array:
     """Keep XLA from multiplying by transposed or overlapping rows.
 
-    That is slower than writing them down once, for all the networks that look at them.
+    That is slower than writing them out once for all the networks that use them.
     """
     written: jax.Array = jax.lax.optimization_barrier(columns)  # type: ignore[no-untyped-call]
     return written

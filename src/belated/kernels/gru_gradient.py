@@ -1,4 +1,4 @@
-"""Reading sequences with a GRU: a loop that ends with the data, and its gradient by hand."""
+"""Reading sequences with a GRU: a loop that ends where the data do, and its gradient by hand."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _Kept = tuple["Reader", PackedSequences, jax.Array, _Inside]
 
 
 def _reading(reader: Reader) -> Callable[[jax.Array, _Row], tuple[jax.Array, _Inside]]:
-    """Return the body of a loop over rows, with the weights made ready once.
+    """Return the body of a loop over rows, with the weights prepared once.
 
-    The products are inside the loop: sliced out of one made beforehand, the gates would not be
-    vectorised, and all took three times as long.
+    The products are inside the loop: sliced out of one product made beforehand, the gates were
+    not vectorised, and everything took three times as long.
     """
     layers = reader.gru.inputs, reader.gru.recurrent
     from_embedded, from_hidden = (transposed(factor(layer.weight)) for layer in layers)
@@ -46,7 +46,7 @@ def _reading(reader: Reader) -> Callable[[jax.Array, _Row], tuple[jax.Array, _In
 
 @jax.custom_vjp
 def states_after_rows(reader: Reader, packed: PackedSequences) -> jax.Array:
-    """The hidden states after any number of rows: (S + 1, units, C), up to those in use."""
+    """The hidden states (S + 1, units, C) after each number of rows, up to those in use."""
     return _forward(reader, packed)[0]
 
 
@@ -65,10 +65,10 @@ def _forward(reader: Reader, packed: PackedSequences) -> tuple[jax.Array, _Kept]
 
 
 def _backward(kept: _Kept, gradient: jax.Array) -> tuple[Reader, None]:
-    """Go back through the rows, with the sums of the weights' gradients at hand.
+    """Go back through the rows and sum the weights' gradients on the way.
 
-    JAX has no gradient for loops that end when the data say so; where it has one, for loops of a
-    fixed length, this was a quarter faster.
+    JAX cannot differentiate loops whose length depends on the data. For loops of fixed length,
+    where it can, this was a quarter faster.
     """
     reader, packed, states, inside = kept
     layers = reader.gru.inputs, reader.gru.recurrent
@@ -118,14 +118,14 @@ def _zeros(reader: Reader, packed: PackedSequences, more: int = 0) -> jax.Array:
 def _at(number: jax.Array, arrays: Any) -> Any:
     """A row of each array.
 
-    Numbers of rows are unsigned. JAX would first look whether a signed one is negative, and XLA
-    would not vectorise what follows from that: an update of `q-rnn` takes half as long again.
+    Row numbers are unsigned. JAX would first check whether a signed one is negative, and XLA would
+    not vectorise what follows: an update of `q-rnn` would take half as long again.
     """
     return jax.tree.map(lambda array: jax.lax.dynamic_index_in_dim(array, number, 0, False), arrays)
 
 
 def _put(number: jax.Array, arrays: Any, rows: Any) -> Any:
-    """The arrays with another row each."""
+    """The arrays with one row of each replaced."""
     return jax.tree.map(
         lambda array, row: jax.lax.dynamic_update_index_in_dim(array, row, number, 0), arrays, rows
     )

@@ -1,7 +1,7 @@
-"""How the process treats the memory that an update needs for its own use, on a CPU.
+"""How the process handles the scratch memory of an update, on a CPU.
 
-Both settings here are made for XLA's CPU backend and glibc. They leave results as they are. The
-environment variable ``BELATED_KEEP_MEMORY=0`` turns off the one that concerns the whole process.
+Both settings are for XLA's CPU backend and glibc; neither changes results. The environment variable
+``BELATED_KEEP_MEMORY=0`` turns off the one that affects the whole process.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def on_cpu() -> bool:
 
 
 def compiler_options() -> dict[str, int] | None:
-    """Compiler options of functions that need much scratch: in pieces that glibc is able to keep.
+    """Compiler options for functions that need much scratch: ask for pieces that glibc can keep.
 
     XLA asks for all of a function's scratch at once, on a thread of its own. There glibc keeps
-    nothing of more than 64 MB, whatever it is told. (A single array above the limit gets a piece of
-    its own, and XLA warns of it.)
+    nothing above 64 MB, whatever its settings. (A single array above the limit gets its own piece,
+    and XLA warns about it.)
     """
     return {"xla_multiheap_size_constraint_per_heap": 56 * _MEGABYTE} if on_cpu() else None
 
@@ -35,13 +35,13 @@ def compiler_options() -> dict[str, int] | None:
 def keep_freed_memory() -> bool:
     """Keep freed memory for the next update instead of giving it back to the system.
 
-    By default glibc may give an update's scratch back after each one, and the system then clears
-    thousands of fresh pages for the next: a quarter of the time an update takes, or half of it
-    where intervals are long. Blocks of more than 64 MB, such as a replay's, still go back at once.
-    It is a setting of the whole process, made once, when the first learner is.
+    By default glibc may return the scratch after each update, and the system then clears thousands
+    of fresh pages for the next: a quarter of the time an update takes, or half where intervals are
+    long. Blocks above 64 MB, such as a replay's, still go back at once. The setting affects the
+    whole process and is made once, with the first learner.
 
     Returns:
-        Whether it was made; other C libraries than glibc, and processes that use an accelerator,
+        Whether it was made. C libraries other than glibc, and processes that use an accelerator,
         are left as they are.
     """
     if os.environ.get("BELATED_KEEP_MEMORY") == "0" or not on_cpu():
@@ -57,6 +57,6 @@ def keep_freed_memory() -> bool:
     done = [
         set_to(_M_MMAP_THRESHOLD, 64, 32),  # older versions accept no more than 32
         set_to(_M_TRIM_THRESHOLD, 512),
-        set_to(_M_TOP_PAD, 128),  # beyond the size of a thread's heap none is ever given back
+        set_to(_M_TOP_PAD, 128),  # beyond a thread's heap size, so none is given back
     ]
     return all(done)

@@ -1,4 +1,4 @@
-"""Sequences of different lengths, two in a column, so that little of it is padding."""
+"""Sequences of different lengths, two to a column, so that there is little padding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 
 class PackedSequences(NamedTuple):
-    """Sequences in C columns, one or two after each other."""
+    """Sequences in C columns, one or two to each."""
 
     steps: jax.Array  # (S, C, inputs)
     mask: jax.Array  # (S, C), 0 for padding
@@ -25,7 +25,7 @@ class SequenceEnds(NamedTuple):
     empty: jax.Array  # (B,), whether the sequence has no step at all
 
     def of(self, states: jax.Array) -> jax.Array:
-        """Out of the states (S + 1, units, C) after any number of rows, those at the ends.
+        """Pick the states at the ends from those after each number of rows, (S + 1, units, C).
 
         Returns:
             (units, B); 0 for empty sequences.
@@ -34,18 +34,18 @@ class SequenceEnds(NamedTuple):
 
 
 def pack(steps: jax.Array, mask: jax.Array) -> tuple[PackedSequences, SequenceEnds]:
-    """Put the shortest sequence after the longest one, the next after the next, and so on.
+    """Put the shortest sequence after the longest, the second shortest after the second, and so on.
 
     Args:
         steps: (W, B, inputs).
-        mask: (W, B), 1 for the steps of a sequence, which follow each other.
+        mask: (W, B), 1 for the steps of a sequence, which are contiguous.
 
     Returns:
         C = ⌈B/2⌉ columns of 2W rows, and where to find the sequences' ends in them.
     """
     width, batch, inputs = steps.shape
     columns = -(-batch // 2)
-    odd = (0, 2 * columns - batch)  # an empty sequence more, where one would be left over
+    odd = (0, 2 * columns - batch)  # one more, empty sequence if B is odd
     length = jnp.pad(jnp.sum(mask, axis=0, dtype=jnp.int32), odd)
     offset = jnp.pad(jnp.argmax(mask, axis=0), odd)
 

@@ -1,9 +1,9 @@
 """Matrix products of hidden layers, in float32 or with factors rounded to bfloat16.
 
-Recent CPUs multiply bfloat16 matrices about four times as fast as float32 ones, and sum up in
-float32. XLA does not use that by itself: on a CPU it ignores `jax.default_matmul_precision`, it has
-kernels for some orientations of bfloat16 matrices only, and its conversion of float32 to bfloat16
-is slow. The products here obey `jax.default_matmul_precision` and keep to what is fast.
+Recent CPUs multiply bfloat16 matrices about four times as fast as float32 ones, and sum in
+float32. XLA does not use that on its own: on a CPU it ignores `jax.default_matmul_precision`, has
+kernels only for some orientations of bfloat16 matrices, and is slow at converting float32 to
+bfloat16. The products here obey `jax.default_matmul_precision` and keep to what is fast.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Kept = tuple[jax.Array, jax.Array]
 
 
 def rounded_products() -> bool:
-    """Whether products of hidden layers are to be made from bfloat16 factors."""
+    """Whether products of hidden layers use bfloat16 factors."""
     precision: str | None = jax.config.jax_default_matmul_precision  # type: ignore[attr-defined]
     return precision == "bfloat16"
 
 
 def factor(x: jax.Array) -> jax.Array:
-    """Make a factor of hidden layers' products ready: round it, if that is asked for."""
+    """Prepare a factor for hidden layers' products: round it if asked to."""
     return rounded(x) if rounded_products() else x
 
 
@@ -52,7 +52,7 @@ def _rows_backward(rounding: bool, kept: Kept, gradient: jax.Array) -> tuple[jax
 
 
 def _weight_gradient(x: jax.Array, gradient: jax.Array) -> jax.Array:
-    """The product xᵀg, by way of the transpose of the narrower one."""
+    """The product xᵀg, by transposing the narrower of the two."""
     if gradient.shape[1] < x.shape[1]:
         return transposed(product(transposed(gradient), x))
     return product(transposed(x), gradient)
@@ -82,19 +82,19 @@ columns_product.defvjp(_columns_forward, _columns_backward)
 
 
 def rounded(x: jax.Array) -> jax.Array:
-    """Round to the nearest bfloat16, to the even one of two; eight times as fast as `astype`."""
+    """Round to the nearest bfloat16, ties to even; eight times as fast as `astype`."""
     bits = jax.lax.bitcast_convert_type(x, jnp.uint32)
     upper = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return jax.lax.bitcast_convert_type(upper.astype(jnp.uint16), jnp.bfloat16)
 
 
 def product(a: jax.Array, b: jax.Array) -> jax.Array:
-    """The product ab, summed up in float32."""
+    """The product ab, summed in float32."""
     return jnp.matmul(a, b, preferred_element_type=jnp.float32)
 
 
 def product_with_transpose(a: jax.Array, b: jax.Array) -> jax.Array:
-    """The product abᵀ, summed up in float32."""
+    """The product abᵀ, summed in float32."""
     contracted = ((1,), (1,))
     return jax.lax.dot_general(a, b, (contracted, ((), ())), preferred_element_type=jnp.float32)
 
@@ -102,8 +102,8 @@ def product_with_transpose(a: jax.Array, b: jax.Array) -> jax.Array:
 def transposed(x: jax.Array) -> jax.Array:
     """Turn rows into columns.
 
-    XLA would make that part of a product for which its kernels are slow, or which it has none for
-    in bfloat16. It does not see through the transpose of a matrix that is cut in two.
+    XLA would make a plain transpose part of the product, for which its kernels are slow or, in
+    bfloat16, missing. It does not see through the transpose of a matrix that is cut in two.
     """
     rows, columns = x.shape
     if columns % 2 == 1:

@@ -1,4 +1,4 @@
-"""Values of some places out of many, a tile at a time."""
+"""Values at some places out of many, a tile at a time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TILE = 256
 def values_where(wanted: jax.Array, values_of: Callable[[jax.Array], jax.Array]) -> jax.Array:
     """Compute values where they are wanted and put 0 elsewhere.
 
-    The wanted places are moved together and gone through a tile at a time, up to the last one: on
-    average a step stands in the middle of its interval, so half of a window is no history of it.
+    Only the wanted places are gone through, a tile at a time: a step is in the middle of its
+    interval on average, so half of its window is not its history.
 
     Args:
-        wanted: (N,), whether a place's value is wanted.
-        values_of: the values of some places (M,).
+        wanted: (N,), whether the value at a place is wanted.
+        values_of: computes the values at some places (M,).
 
     Returns:
         (N,).
@@ -28,7 +28,7 @@ def values_where(wanted: jax.Array, values_of: Callable[[jax.Array], jax.Array])
     places = jnp.nonzero(wanted, size=number, fill_value=0)[0]
 
     def compute(tile: jax.Array, values: jax.Array) -> jax.Array:
-        start = (tile * size,)  # both slices move a tile that sticks out back to the end
+        start = (tile * size,)  # both slices shift a tile that sticks out back to the end
         some = values_of(jax.lax.dynamic_slice(places, start, (size,)))
         return jax.lax.dynamic_update_slice(values, some, start)
 

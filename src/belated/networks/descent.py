@@ -10,9 +10,9 @@ Optimizer: TypeAlias = optax.GradientTransformation
 
 
 def adam(learning_rate: float, max_norm: float | None = None) -> Optimizer:
-    """Adam; gradients longer than ``max_norm``, if there is one, are shortened first.
+    """Adam; gradients longer than ``max_norm``, if given, are first shortened to it.
 
-    The moments of all parameters are one vector: fewer buffers to hand over, fewer loops.
+    The moments of all parameters are kept in one vector: fewer buffers to pass, fewer loops.
     """
     optimizer = optax.adam(learning_rate)
     if max_norm is not None:

@@ -39,7 +39,7 @@ class GRU(eqx.Module):
 
 
 class Gates(NamedTuple):
-    """What a step computes on its way, each of shape (units, B)."""
+    """What a step computes along the way, each of shape (units, B)."""
 
     reset: jax.Array
     update: jax.Array

@@ -1,4 +1,4 @@
-"""RUDDER's reduced long short-term memory, over sequences that follow each other."""
+"""RUDDER's reduced long short-term memory, over sequences that follow one another."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class ReducedLSTM(eqx.Module):
     """An LSTM that only adds up: no forget gate, no output gate (Arjona-Medina et al., 2019).
 
     c_t = c_{t−1} + σ(R c_{t−1} + b)·tanh(W x_t + d), and c_t is the output too. The cell input sees
-    only what comes in, the input gate only what is remembered; it starts nearly shut, at b = −3.
+    only x, the input gate only c; the gate starts nearly shut, at b = −3.
     """
 
     inputs: Linear  # x to the cell input
-    gate: Linear  # what is remembered to the input gate
+    gate: Linear  # c to the input gate
 
     def __init__(self, rng: np.random.Generator, inputs: int, units: int) -> None:
         self.inputs = Linear(rng, inputs, units)
@@ -30,7 +30,7 @@ class ReducedLSTM(eqx.Module):
         """Return c_t for every step.
 
         Args:
-            x: (T, B, inputs), any number of sequences after each other.
+            x: (T, B, inputs), any number of sequences, one after another.
             start: (T, B), 1 at the first step of each sequence, before which c is 0.
 
         Returns:

@@ -17,14 +17,14 @@ from belated.kernels.products import columns_product, rounded_products, rows_pro
 class Linear(eqx.Module):
     """x ↦ xW + b over the last axis; weights and bias from U(±1/√inputs).
 
-    Parameters are drawn with NumPy: JAX would compile for seconds to draw them once.
+    Parameters are drawn with NumPy: JAX would spend seconds compiling to draw them once.
 
     Args:
         rng: draws the parameters.
         inputs: the size of x.
-        outputs: the size of what it becomes.
-        hidden: whether it lies between hidden units, so that its products may be rounded. What
-            enters a network or leaves it never is.
+        outputs: the size of xW + b.
+        hidden: whether it connects hidden units, so that its products may be rounded. What enters
+            or leaves a network never is.
     """
 
     weight: jax.Array  # (inputs, outputs)
@@ -85,7 +85,7 @@ class MLP(eqx.Module):
 
 
 class TanhMLP(eqx.Module):
-    """Linear layers with tanh in between, as PPO's networks are usually made.
+    """Linear layers with tanh in between, as is usual for PPO.
 
     Weights are orthogonal, scaled by √2 (the last layer by ``output_scale``); biases are 0.
     """

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 class Moments(eqx.Module):
     """Running mean and variance over rows of numbers.
 
-    Before the first row the mean is 0 and the variance 1, so that nothing is scaled.
+    Before the first row the mean is 0 and the variance 1, so nothing is scaled.
     """
 
     mean: jax.Array
@@ -23,7 +23,7 @@ class Moments(eqx.Module):
         self.count = jnp.zeros((), jnp.float32)
 
     def update(self, rows: jax.Array, mask: jax.Array) -> Moments:
-        """Take rows (..., *shape) in where the mask (...) is 1 (Chan et al., 1979)."""
+        """Add the rows (..., *shape) where the mask (...) is 1 (Chan et al., 1979)."""
         axes = tuple(range(mask.ndim))
         weight = mask.reshape(mask.shape + (1,) * self.mean.ndim)
         count = jnp.sum(mask)
@@ -51,6 +51,6 @@ class Moments(eqx.Module):
 
     @property
     def scale(self) -> jax.Array:
-        """The standard deviation; a tenth of the mean's size if it is below that."""
+        """The standard deviation, but at least a tenth of the mean's size."""
         smallest = jnp.maximum(0.1 * jnp.abs(self.mean), 1e-6)
         return jnp.maximum(jnp.sqrt(self.variance), smallest)

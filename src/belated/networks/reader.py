@@ -28,7 +28,10 @@ class Reader(eqx.Module):
         self.gru = GRU(rng, units, units)
 
     def step(self, hidden: jax.Array, x: jax.Array) -> jax.Array:
-        """Read one more step x (B, inputs), with a gradient for it: hidden states (units, B)."""
+        """Return the hidden states (units, B) after one more step x (B, inputs).
+
+        There is a gradient with respect to this x.
+        """
         return self.gru.step(hidden, jax.nn.relu(self.embed.columns(x.T)))
 
     def prefixes(self, steps: jax.Array, mask: jax.Array) -> jax.Array:
@@ -46,11 +49,11 @@ class Reader(eqx.Module):
         return states_after_rows(self, PackedSequences(steps, mask, jnp.zeros_like(mask), rows))
 
     def last(self, steps: jax.Array, mask: jax.Array) -> jax.Array:
-        """Return the hidden states after whole sequences, with next to no work for padding.
+        """Return the hidden states after whole sequences, with next to no work on padding.
 
         Args:
             steps: (W, B, inputs).
-            mask: (W, B), 1 for the steps of a sequence, which follow each other.
+            mask: (W, B), 1 for the steps of a sequence, which are contiguous.
 
         Returns:
             (units, B).

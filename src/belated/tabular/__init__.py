@@ -1,4 +1,4 @@
-"""The theory, exact: small delayed-reward MDPs in which every claim can be checked.
+"""The theory, solved exactly: small delayed-reward MDPs on which every claim can be checked.
 
 A problem (`TabularDRMDP`) is unrolled into all its situations (`unroll`); values, optima and
 conditions are then linear algebra.

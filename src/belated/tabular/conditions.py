@@ -38,11 +38,11 @@ class Witness:
 
 @dataclass(frozen=True)
 class Invariance:
-    """What a reward keeps when the past changes; a witness for what it does not.
+    """Whether orders and differences depend on the past, with a witness if they do.
 
     Attributes:
         order: None if the order of continuations never depends on the history (past-invariance).
-        differences: None if their differences do not either (strong past-invariance).
+        differences: None if their differences never do either (strong past-invariance).
     """
 
     order: Witness | None
@@ -55,7 +55,7 @@ def reward_invariance(unrolled: Unrolled, *, every_split: bool = False) -> Invar
     Args:
         unrolled: the problem.
         every_split: also split inside the overlap. The paper's definition asks for histories of
-            at least c steps; for c ≥ 2 that is too little for what is built on it.
+            at least c steps; for c ≥ 2 that is too weak for the claims built on it.
     """
     return _invariance(_continuations_after_histories(unrolled, every_split))
 
@@ -63,13 +63,13 @@ def reward_invariance(unrolled: Unrolled, *, every_split: bool = False) -> Invar
 def value_invariance(unrolled: Unrolled, q: Floats) -> Invariance:
     """Check Fact 3: the order of actions by Q does not depend on the history.
 
-    Also whether their differences do not, which is what happens under strong past-invariance.
+    Also check the stronger condition that their differences do not.
     """
     return _invariance(_actions_after_histories(unrolled, q))
 
 
 def largest_interaction(unrolled: Unrolled, q: Floats) -> float:
-    """By how much the history changes the difference of two actions' values, at most."""
+    """The most by which the history changes the difference between two actions' values."""
     tables = (table for _, _, table in _actions_after_histories(unrolled, q))
     return max(float(np.ptp(table - table[:, :1], axis=0).max()) for table in tables)
 
@@ -87,7 +87,7 @@ def _invariance(tables: Iterator[Tables]) -> Invariance:
 
 
 def _continuations_after_histories(unrolled: Unrolled, every_split: bool) -> Iterator[Tables]:
-    """For each length and split of the windows that can be finished: a table of rewards."""
+    """Yield a table of rewards for each length and split of the windows that can occur."""
     problem = unrolled.problem
     finished = [unrolled.trajectory(int(choice)) for choice in np.flatnonzero(_reveals(unrolled))]
     worth = {trajectory: problem.reward(trajectory) for trajectory in finished}
@@ -101,7 +101,7 @@ def _continuations_after_histories(unrolled: Unrolled, every_split: bool) -> Ite
 
 
 def _actions_after_histories(unrolled: Unrolled, q: Floats) -> Iterator[Tables]:
-    """For each (s, t − t_i): the histories, the actions, and a table of their values."""
+    """Yield for each (s, t − t_i) the histories, the actions, and a table of their values."""
     by_place = np.argsort(unrolled.place, kind="stable")
     for choices in np.split(by_place, np.cumsum(np.bincount(unrolled.place))[:-1]):
         nodes, row = np.unique(unrolled.node[choices], return_inverse=True)

@@ -1,4 +1,4 @@
-"""Finite delayed-reward MDPs, and what happens in them as one finite graph.
+"""Finite delayed-reward MDPs, and all that can happen in them as one finite graph.
 
 The reward of an interval depends on its steps, so values depend on the history since the interval
 began. For a small problem all such histories can be listed: `unroll` makes a graph whose nodes are
@@ -32,8 +32,8 @@ Reward = Callable[[Trajectory], float]
 class TabularDRMDP:
     """A finite delayed-reward MDP (Definition 1; with an overlap, the appendix's DRMDP-c).
 
-    An interval that an episode's end cuts short closes there, and its reward is revealed for the
-    steps it has.
+    The end of an episode also ends its last interval, however short, and reveals that interval's
+    reward.
 
     Attributes:
         transition: p(s' | s, a), shape (S, A, S).
@@ -78,7 +78,7 @@ class TabularDRMDP:
         _check_distribution(self.start, "start")
         _check_distribution(self.lengths, "lengths")
         if self.lengths[-1] == 0:
-            raise ValueError("The last of the lengths must be possible; leave out the zeros.")
+            raise ValueError("The longest length must be possible; leave out trailing zeros.")
         for state in range(states):
             if state in self.terminal:
                 if self.start[state] > 0:
@@ -101,7 +101,7 @@ class TabularDRMDP:
         return self.transition.shape[1] if self.actions is None else self.actions[state]
 
     def hazard(self, position: int) -> float:
-        """Return q_n(n = position + 1 | n > position): that a step at this position is the last."""
+        """Return q_n(n = position + 1 | n > position): how likely a step here is the last."""
         return float(self.lengths[position] / self.lengths[position:].sum())
 
 
@@ -156,7 +156,7 @@ class Unrolled:
 
     @cached_property
     def place(self) -> Ints:
-        """Numbers each choice's (s, t − t_i), all that a policy of Π_s sees."""
+        """A number for each choice's (s, t − t_i), which is all that a policy of Π_s sees."""
         pairs = np.stack([self.state, self.position])
         return np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
 
@@ -226,7 +226,7 @@ class _Nodes:
             if len(self.found) == self._limit:
                 raise ValueError(
                     f"The problem has more than {self._limit} situations (history, state): too "
-                    "many to list. Take fewer states or actions, shorter intervals or a smaller "
+                    "many to list. Use fewer states or actions, shorter intervals or a smaller "
                     "overlap."
                 )
             self._numbers[node] = len(self.found)
@@ -237,9 +237,9 @@ class _Nodes:
 def _outcomes(
     problem: TabularDRMDP, trajectory: Trajectory
 ) -> Iterator[tuple[float, bool, Node | None]]:
-    """What can follow τ_{t_i−c:t+1}: probability, whether the interval ends, and the next node.
+    """Yield what can follow τ_{t_i−c:t+1}: probability, whether the interval ends, next node.
 
-    There is no next node where the episode is over.
+    The next node is None if the episode is over.
     """
     assert trajectory[-1] is not None
     hazard = problem.hazard(len(trajectory) - problem.overlap - 1)

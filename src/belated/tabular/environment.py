@@ -21,7 +21,7 @@ class TabularEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
 
     Args:
         problem: what to play, or the name of one of `belated.tabular.examples`.
-        max_steps: truncates episodes; None never does.
+        max_steps: truncates episodes after this many steps; None for never.
     """
 
     def __init__(self, problem: TabularDRMDP | str, max_steps: int | None = None) -> None:
@@ -98,7 +98,7 @@ def find_example(name: str) -> TabularDRMDP:
     """Return one of the paper's examples.
 
     Raises:
-        ValueError: if there is none of that name.
+        ValueError: if there is none by that name.
     """
     if name not in EXAMPLES:
         raise ValueError(f"There is no example {name!r}. There are {', '.join(EXAMPLES)}.")

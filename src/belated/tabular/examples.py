@@ -1,4 +1,4 @@
-"""The paper's small problems, and the smallest ones that its claims fail on."""
+"""The paper's small problems, and the smallest ones on which its claims fail."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def big_and_little(gamma: float = 0.99) -> TabularDRMDP:
     """The appendix's past-invariant problem whose optimum is not in Π_s.
 
     States: 0 = A_b (10), 1 = A_l (0.1), 2 = B (actions +1 and −1), 3 = C₋, 4 = the end. The first
-    interval is worth i × j, and the one after −1 is worth 5.
+    interval is worth i × j for start i and action j; the interval after −1 is worth 5.
     """
     transition, actions = _deterministic(
         {(0, 0): 2, (1, 0): 2, (2, 0): 4, (2, 1): 3, (3, 0): 4}, 5, 2
@@ -155,7 +155,7 @@ def phase_matters(gamma: float = 0.5) -> TabularDRMDP:
 
 
 class SumOf:
-    """The interval reward Σ r(s, a) of a table; steps that it does not list are worth 0."""
+    """The interval reward Σ r(s, a) from a table; steps not in the table are worth 0."""
 
     def __init__(self, rewards: dict[tuple[int, int], float]) -> None:
         self.rewards = rewards

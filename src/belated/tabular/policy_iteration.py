@@ -17,7 +17,7 @@ def improve(unrolled: Unrolled, q: Floats, rng: np.random.Generator | None = Non
     """The greedy policy of Π_s: in each (s, t − t_i) the best action after *one* history.
 
     Proposition 1 takes an arbitrary one, because Fact 3 says that all agree. Where they do not,
-    the outcome depends on which one it is.
+    the outcome depends on which one is taken.
 
     Args:
         unrolled: the problem.
@@ -37,13 +37,13 @@ def improve(unrolled: Unrolled, q: Floats, rng: np.random.Generator | None = Non
 def iterate(
     unrolled: Unrolled, policy: Floats, evaluate: Evaluate, iterations: int = 100
 ) -> list[tuple[Floats, float]]:
-    """Evaluate and improve until the policy stays the same.
+    """Evaluate and improve until the policy no longer changes.
 
     Args:
         unrolled: the problem.
         policy: where to start.
         evaluate: how to evaluate, for example ``partial(q_values, unrolled)``.
-        iterations: how many to do at most.
+        iterations: the largest number of iterations.
 
     Returns:
         Each policy with its true J, the first one included.

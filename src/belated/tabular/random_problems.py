@@ -1,4 +1,4 @@
-"""Random problems on which claims are checked."""
+"""Random problems to check claims on."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def random_problem(
     """Draw a problem with two or three states, two actions and intervals of up to three steps.
 
     Args:
-        rng: where the randomness comes from.
-        kind: of reward. "sum": Σ r(s, a). "separable": a sum whose terms also depend on the place
-            in the window and on its length, strongly past-invariant at every split. "monotone":
-            an increasing function of a sum, past-invariant. "any": unrelated numbers.
+        rng: draws the problem.
+        kind: the kind of reward. "sum": Σ r(s, a). "separable": a sum whose terms also depend on
+            the position in the window and on its length, strongly past-invariant at every split.
+            "monotone": an increasing function of a sum, past-invariant. "any": unrelated numbers.
         overlap: c; drawn from 0, 1, 2 if None.
         max_length: n_max; drawn from 1, 2, 3 if None.
-        ends: where episodes end, if at all. If it is at interval ends only, intervals have a fixed
+        ends: where episodes end, if at all. If only at interval ends, intervals have a fixed
             length and the state shows the position.
         gamma: the discount; drawn from (0.5, 1) if None.
     """
@@ -61,7 +61,7 @@ def random_problem(
 
 
 def exact_problems(rng: np.random.Generator, count: int) -> Iterator[Unrolled]:
-    """Draw problems for which the theory is exact.
+    """Draw problems that meet the exact condition (`belated.tabular.claims.claim.EXACT`).
 
     Their rewards are strongly past-invariant at every split. Half of them never end; the others
     end only where intervals do and have an overlap of at most one step.
@@ -100,7 +100,7 @@ def _add_ends(rng: np.random.Generator, moves: Floats, layers: int, ends: Ends) 
 
     Args:
         rng: draws how likely the end is.
-        moves: p(s' | s, a) as long as the episode goes on.
+        moves: p(s' | s, a) while the episode goes on.
         layers: how many copies to make: one, or one for each position in the interval.
         ends: where episodes end; if at interval ends, in the last layer only.
     """

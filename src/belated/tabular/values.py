@@ -1,6 +1,6 @@
-"""Exact values of policies, new (Eq. 3) and ordinary (Eq. 1), and the best there are.
+"""Exact values of policies, new (Eq. 3) and ordinary (Eq. 1), and the best policies.
 
-A policy is an array of one probability for each choice of an `Unrolled` problem, which covers
+A policy is an array with one probability for each choice of an `Unrolled` problem, which covers
 Π_{τ,c}. Policies of Π_s are tables π(a | s, t − t_i) of shape (S, n_max, A); `spread` turns them
 into the former.
 """
@@ -25,7 +25,7 @@ def spread(unrolled: Unrolled, table: Floats) -> Floats:
     """Turn a table π(a | s, t − t_i) of Π_s into a probability for each choice.
 
     Raises:
-        ValueError: if it is no distribution over the actions there are.
+        ValueError: if it is not a distribution over each state's actions.
     """
     policy: Floats = np.asarray(table, np.float64)[
         unrolled.state, unrolled.position, unrolled.action
@@ -37,15 +37,15 @@ def spread(unrolled: Unrolled, table: Floats) -> Floats:
 
 
 def uniform(unrolled: Unrolled) -> Floats:
-    """Return the policy that takes all actions alike."""
+    """Return the policy that takes all actions with equal probability."""
     return 1.0 / np.bincount(unrolled.node)[unrolled.node]
 
 
 def td_operator(unrolled: Unrolled, policy: Floats, q: Floats) -> Floats:
     """Apply the new Q's TD operator: the minimiser of Eq. 4 for a fixed target Q.
 
-    It is the same for every data distribution that covers all choices, because the choice itself
-    is all that the target depends on.
+    It is the same for every data distribution that covers all choices, because the target depends
+    on nothing but the choice.
     """
     values = np.bincount(unrolled.node, policy * q, len(unrolled.nodes))
     result: Floats = unrolled.reward + unrolled.problem.gamma * (unrolled.transition @ values)
@@ -69,7 +69,7 @@ def visits(unrolled: Unrolled, policy: Floats, continuation: float = 1.0) -> Flo
 
     Args:
         unrolled: the problem.
-        policy: who collects the data.
+        policy: collects the data.
         continuation: the probability with which collecting goes on after each step. Must be
             less than 1 for problems whose episodes need not end.
     """
@@ -101,10 +101,10 @@ def ordinary_q(unrolled: Unrolled, policy: Floats, data: Floats, *, phase: bool 
     average = sparse.csr_matrix((weight, (entry, np.arange(len(entry)))))
     member = sparse.csr_matrix((np.ones(len(entry)), (np.arange(len(entry)), entry)))
     if not known.all():
-        # An action without data takes no part; it must not be part of the targets either.
+        # Entries without data have no value, so no target may need one.
         reached = np.asarray(average @ _follow(unrolled, policy) @ member.toarray())
         if (reached[np.ix_(known, ~known)] > 0).any():
-            raise ValueError("The policy takes actions that there are no data of.")
+            raise ValueError("The policy takes actions for which there are no data.")
     follow = average @ _follow(unrolled, policy) @ member
     values = _solve(follow * unrolled.problem.gamma, average @ unrolled.reward)
     return np.where(known, values, np.nan)[entry]
@@ -123,7 +123,7 @@ def optimal(unrolled: Unrolled) -> tuple[Floats, Floats]:
 
 
 def greedy(unrolled: Unrolled, q: Floats, tolerance: float = TOLERANCE) -> Floats:
-    """The policy of Π_{τ,c} that takes the best action in each node, the first among equals."""
+    """The policy of Π_{τ,c} that takes the best action in each node; ties go to the first."""
     best = np.full(len(unrolled.nodes), -np.inf)
     np.maximum.at(best, unrolled.node, q)
     candidates = q >= best[unrolled.node] - tolerance
@@ -135,7 +135,7 @@ def best_markov(
 ) -> tuple[Floats, float]:
     """The best deterministic policy of Π_s (without phase: of π(a | s)) and its J, by enumeration.
 
-    Stochastic policies may do better: which histories a policy of Π_s meets depends on itself.
+    Stochastic policies may do better: which histories a policy of Π_s meets depends on the policy.
 
     Raises:
         ValueError: if there are more than ``limit`` policies.
@@ -147,7 +147,7 @@ def best_markov(
     if np.prod(counts, dtype=float) > limit:
         raise ValueError(
             f"There are {np.prod(counts, dtype=float):.0f} deterministic policies, more than "
-            f"{limit}: too many to try them all."
+            f"{limit}: too many to try all of them."
         )
     best, best_return = uniform(unrolled), -np.inf
     for picks in itertools.product(*map(range, counts)):
@@ -180,5 +180,5 @@ def _solve(matrix: sparse.csr_matrix, right: Floats) -> Floats:
         warnings.simplefilter("ignore", MatrixRankWarning)  # the error below says more
         solution: Floats = np.atleast_1d(spsolve(system, right))
     if not np.isfinite(solution).all():
-        raise ValueError("There is no finite value: with γ = 1 every episode must come to an end.")
+        raise ValueError("There is no finite value: with γ = 1 every episode must end.")
     return solution

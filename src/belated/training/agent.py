@@ -21,7 +21,13 @@ from belated.methods import Method, as_method
 from belated.parts import from_json, override, to_json
 from belated.ranges import non_negative_int, positive_int
 from belated.training import persistence
-from belated.training.callbacks import Callback, CallbackLike, RunFolder, all_callbacks
+from belated.training.callbacks import (
+    Callback,
+    CallbackLike,
+    Evaluate,
+    RunFolder,
+    all_callbacks,
+)
 from belated.training.evaluation import Episode, Evaluation, evaluate, play_episode
 from belated.training.interrupt import deferred_interrupt
 from belated.training.learner import Learner
@@ -117,8 +123,6 @@ class Agent:
         """The rows that hold an evaluation, with its ``return_mean``."""
         return [row for row in self.history if "return_mean" in row]
 
-    # ------------------------------------------------------------------ learning
-
     def learn(
         self,
         total_timesteps: int,
@@ -140,38 +144,33 @@ class Agent:
 
         Args:
             total_timesteps: how many steps to take.
-            callback: a `Callback`, a function of the agent that may return False to stop, or a
-                list of such.
+            callback: a `Callback`, a function of the agent that may return False, or a list.
             progress_bar: show steps per second, the last return and the time left.
-            out: a run folder: ``progress.csv`` gets a row for each evaluation and rows between
-                them, ``checkpoint/`` what it takes to go on.
-            eval_every: with ``out``, how many steps lie between two evaluations; there is always
-                one at the end.
-            eval_episodes: with ``out``, how many episodes an evaluation has.
-            eval_env: with ``out``, where to evaluate; by default another environment like the
-                agent's, which can be made if that has a registered id.
-            log_every: with ``out``, how many steps lie between two rows that say how training goes
-                and what updates report, without an evaluation.
-            checkpoint_every: with ``out``, how many steps lie between two checkpoints; there is
-                always one at the end.
-            tensorboard: with ``out``, also write event files to ``out/tensorboard``.
-            wandb: with ``out``, also send rows to Weights & Biases (needs the extra ``wandb``).
+            out: a run folder, for ``progress.csv`` and ``checkpoint/``; the rest needs it.
+            eval_every: how many steps lie between two evaluations; there is always one at the end.
+            eval_episodes: how many episodes an evaluation has.
+            eval_env: where to evaluate; by default another environment like the agent's.
+            log_every: how many steps lie between two rows that need no evaluation.
+            checkpoint_every: how many steps lie between two checkpoints; one comes at the end.
+            tensorboard: also write event files to ``out/tensorboard``.
+            wandb: also send rows to Weights & Biases (needs the extra ``wandb``).
         """
         goal = self.steps + positive_int(total_timesteps, "total_timesteps")
-        folder = None
+        run = None
         if out is not None:
-            folder = RunFolder(
-                Path(out), eval_every, eval_episodes, eval_env, log_every, checkpoint_every
-            )
-        callbacks = all_callbacks(callback, folder, goal if progress_bar else None)
-        loop = self.loop
+            evaluation = Evaluate(eval_every, eval_episodes, eval_env, at_end=True)
+            run = RunFolder(Path(out), evaluation, log_every, checkpoint_every, tensorboard, wandb)
+        return self._learn(goal, all_callbacks(callback, run, goal if progress_bar else None), run)
+
+    def _learn(self, goal: int, callbacks: list[Callback], run: RunFolder | None) -> Agent:
+        lanes = self.loop.lanes
         for each in callbacks:
             each.check(self)
-        self.journal.open([] if folder is None else folder.writers(self, tensorboard, wandb))
+        self.journal.open([] if run is None else run.writers(self))
         try:
             for each in callbacks:
                 each.on_start(self)
-            loop.lanes.start()
+            lanes.start()
             interrupted = self._run(goal, callbacks)
             for each in callbacks if not interrupted else []:
                 each.on_goal(self)
@@ -207,8 +206,6 @@ class Agent:
         if self._attached is not None:
             row = {**self._attached.episodes.summary(), **self.metrics, **row}
         self.journal.write(self.steps, row)
-
-    # ------------------------------------------------------------------ using the policy
 
     def predict(
         self,
@@ -281,8 +278,6 @@ class Agent:
         assert found is not None
         self.spaces.require_same(found)
         return found
-
-    # ------------------------------------------------------------------ saving
 
     def save(self, folder: str | Path, *, replay: bool = False) -> None:
         """Save the agent to a folder.

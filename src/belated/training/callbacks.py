@@ -216,19 +216,18 @@ class RunFolder:
     """What is written to a run folder, and how often."""
 
     path: Path
-    eval_every: int
-    eval_episodes: int
-    eval_env: Any
+    evaluation: Evaluate
     log_every: int
     checkpoint_every: int
+    tensorboard: bool
+    wandb: bool
 
     def callbacks(self, others: list[Callback]) -> list[Callback]:
         """Evaluate, then let others look at it, then log and save what came of it all."""
-        evaluation = Evaluate(self.eval_every, self.eval_episodes, self.eval_env, at_end=True)
         saving = Checkpoint(self.path / "checkpoint", self.checkpoint_every)
-        return [evaluation, *others, Log(self.log_every), saving]
+        return [self.evaluation, *others, Log(self.log_every), saving]
 
-    def writers(self, agent: Agent, tensorboard: bool, wandb: bool) -> list[Writer]:
+    def writers(self, agent: Agent) -> list[Writer]:
         """Open the files.
 
         Raises:
@@ -238,9 +237,9 @@ class RunFolder:
             raise ValueError(f"{self.path} holds another run already; choose another folder.")
         self.path.mkdir(parents=True, exist_ok=True)
         writers: list[Writer] = [CSVWriter(self.path / "progress.csv", agent.history)]
-        if tensorboard:
+        if self.tensorboard:
             writers.append(TensorBoardWriter(self.path / "tensorboard"))
-        if wandb:
+        if self.wandb:
             writers.append(WandbWriter(self.path, to_json(agent.method)))
         return writers
 

@@ -4,7 +4,7 @@
 - `claim`: what a check returns, and the conditions that several claims share.
 - `new_q`: the paper's Q. It is well defined, orders actions and improves policies.
 - `biases`: the two biases of the ordinary Q.
-- `optima`: which policies are good enough for an optimum.
+- `optima`: which classes of policies contain an optimum.
 - `rewards`: which of the paper's rewards are past-invariant.
 """
 

@@ -40,7 +40,7 @@ def on_policy_q(unrolled: Unrolled, policy: Floats) -> Floats:
 
 
 def off_policy_bias() -> Claim:
-    """Data of two policies whose first and last actions go together."""
+    """Data from two policies, each good at one of the two steps."""
     unrolled = unroll(examples.off_policy_bias())
     data = np.zeros(len(unrolled.node))
     for first, last in ((0.9, 0.1), (0.1, 0.9)):  # the probability of the better action
@@ -53,7 +53,7 @@ def off_policy_bias() -> Claim:
     wrong, right = ordinary[at[1]] - ordinary[at[0]], new[at[1]] - new[at[0]]
     return Claim(
         "Off-policy bias", "mixed data mislead the ordinary Q, not the new one",
-        "two steps; two data policies, good at one of them each", 1, abs(wrong - 0.1),
+        "two steps; two data policies, each good at one of them", 1, abs(wrong - 0.1),
         bool(wrong < 0 < right),
         f"the better last action is worth 0.1 more: {right:.4g} by the new Q, {wrong:.4g} by the "
         "ordinary one",

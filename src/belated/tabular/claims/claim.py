@@ -22,10 +22,10 @@ class Claim:
     """What was found about a claim.
 
     Attributes:
-        name: where it stands in the paper.
+        name: where it is in the paper.
         statement: what it says.
-        condition: on which problems it was checked.
-        problems: how many these were.
+        condition: the kind of problems it was checked on.
+        problems: how many there were.
         deviation: the largest deviation from what is claimed.
         holds: whether the claim held on all of them.
         evidence: the figures, or the counterexample.

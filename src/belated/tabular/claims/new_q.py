@@ -61,7 +61,7 @@ def order_as_printed(rng: np.random.Generator, problems: int) -> Claim:
     return Claim(
         "Fact 3", "the order of actions by Q does not depend on the history",
         "past-invariant, as printed", problems + 1, largest_interaction(unrolled, q),
-        witness is None, f"A_b/A_l/B: {witness}. Fails on {failed} of {problems} random ones too",
+        witness is None, f"A_b/A_l/B: {witness}. Also fails on {failed} of {problems} random ones",
     )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def _improvement_on(unrolled: Unrolled, policy: Floats, condition: str) -> Claim
 
 
 def _always(unrolled: Unrolled, action: int) -> Floats:
-    """The policy that takes an action wherever there is a choice."""
+    """The policy that takes the given action where a state has it, and action 0 elsewhere."""
     counts = np.bincount(unrolled.node)[unrolled.node]
     taken = np.where(counts > action, action, 0)
     policy: Floats = (unrolled.action == taken).astype(np.float64)

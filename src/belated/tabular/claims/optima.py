@@ -34,7 +34,7 @@ def optimum_with_history(rng: np.random.Generator, problems: int) -> Claim:
         short, long = unroll(problem), unroll(_remember(problem, 1))
         deviation = max(deviation, abs(_best_return(short) - _best_return(long)))
     return Claim(
-        "Fact 1", "an optimum exists in Π_τ", "any reward; against one more step of memory",
+        "Fact 1", "an optimum exists in Π_τ", "any reward; compared with one more step of memory",
         problems, deviation, deviation < TOLERANCE,
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def optimum_with_early_ends() -> Claim:
 
 
 def smaller_overlap(rng: np.random.Generator, problems: int) -> Claim:
-    """A problem seen with a larger overlap: same optimum, same invariance."""
+    """A problem viewed with a larger overlap has the same optimum and the same invariance."""
     deviation, same = 0.0, True
     for _ in range(problems):
         kind = rng.choice(["any", "monotone", "separable"])

@@ -16,7 +16,7 @@ _PER_STEP = (-2.0, 0.5, 1.0, 3.0)
 
 
 def paper_rewards() -> Iterator[Claim]:
-    """Say which of the paper's rewards are past-invariant, and which strongly so."""
+    """Check which of the paper's rewards are past-invariant, and which strongly so."""
     rewards: list[tuple[str, IntervalReward, int]] = [
         ("Sum", Sum(), 0),
         ("Sum with overlap (r_c)", Sum(), 2),
