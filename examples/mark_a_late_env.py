@@ -7,7 +7,7 @@ import numpy as np
 
 import belated
 
-STEPS = 1_500
+STEPS = 1_000
 
 
 class Reactor(gym.Env[Any, Any]):

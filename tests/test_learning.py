@@ -15,31 +15,30 @@ import belated
 
 pytestmark = pytest.mark.learning
 
-SMALL: dict[str, Any] = {"hidden": (64, 64), "learning_starts": 500}
+REPLAY: dict[str, Any] = {"learning_starts": 500}
+ROLLOUT: dict[str, Any] = {"gamma": 0.9, "learning_rate": 1e-3}
 
 
 def final_return(method: str, interval: int, steps: int, **changes: Any) -> float:
     env = belated.make("Pendulum-v1", interval=interval)
-    agent = belated.Agent(method, env, seed=0, **SMALL | changes).learn(steps)
+    agent = belated.Agent(method, env, seed=0, hidden=(64, 64), **changes).learn(steps)
     return agent.evaluate(episodes=10).summary()["return_mean"]
 
 
 def test_sac_swings_up_the_pendulum_when_every_step_has_its_reward() -> None:
-    assert final_return("sac", interval=1, steps=6_000, learning_rate=1e-3) > -800
+    assert final_return("sac", interval=1, steps=6_000, learning_rate=1e-3, **REPLAY) > -800
 
 
 def test_hc_learns_from_late_rewards_where_sac_does_not() -> None:
-    hc = final_return("hc-singleton", interval=20, steps=8_000)
-    sac = final_return("sac", interval=20, steps=8_000)
+    hc = final_return("hc-singleton", interval=20, steps=8_000, **REPLAY)
+    sac = final_return("sac", interval=20, steps=8_000, **REPLAY)
     assert hc > -800
     assert hc > sac + 200
 
 
 def test_ppo_swings_up_the_pendulum_when_every_step_has_its_reward() -> None:
-    how: dict[str, Any] = {"gamma": 0.9, "learning_rate": 1e-3, "learning_starts": 0}
-    assert final_return("ppo-oracle", interval=1, steps=45_000, **how) > -800
+    assert final_return("ppo-oracle", interval=1, steps=45_000, **ROLLOUT) > -800
 
 
 def test_rudder_learns_from_late_rewards() -> None:
-    how: dict[str, Any] = {"gamma": 0.9, "learning_rate": 1e-3, "learning_starts": 0}
-    assert final_return("rudder", interval=20, steps=50_000, **how) > -800
+    assert final_return("rudder", interval=20, steps=50_000, **ROLLOUT) > -800

@@ -83,7 +83,7 @@ def choices_of(unrolled: Unrolled, batch: IntervalBatch) -> Any:
 
 
 def evaluate_uniform_policy(
-    critic: CriticConfig, problem: TabularDRMDP, replay: IntervalReplay, updates: int = 4_000
+    critic: CriticConfig, problem: TabularDRMDP, replay: IntervalReplay, updates: int = 2_500
 ) -> Any:
     """Train a single critic by TD, without entropy, on the uniform policy's values."""
     critics = (critic.build(np.random.default_rng(1), replay.shape, (64, 64)),)
@@ -109,8 +109,8 @@ def evaluate_uniform_policy(
     rng = np.random.default_rng(2)
     at_once = 50
     for _ in range(updates // at_once):
-        batches = [replay.sample(rng, 256) for _ in range(at_once)]
-        state = updates_in_a_row(state, (stack(batches), rng.random((at_once, 256), np.float32)))
+        batches = [replay.sample(rng, 128) for _ in range(at_once)]
+        state = updates_in_a_row(state, (stack(batches), rng.random((at_once, 128), np.float32)))
     return state[0][0]
 
 

@@ -173,8 +173,8 @@ def _check_reproducible(first: list[_Call], second: list[_Call], findings: _Find
             if not _same(x, y):
                 findings.warn(
                     "seed",
-                    f"{a.place}: the same seed and actions gave a different {what}. Draw "
-                    "all randomness from a generator seeded by reset(seed=...); otherwise runs "
+                    f"{a.place}: the same seed and actions gave another {what}. Draw all "
+                    "randomness from a generator seeded by reset(seed=...); otherwise runs "
                     "cannot be repeated or resumed.",
                 )
                 return

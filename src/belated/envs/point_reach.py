@@ -24,8 +24,8 @@ class PointReachEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
     """A point walks from the bottom-left corner to a target at the middle of the right edge.
 
     The point sees its own position but not the target. Every 20 steps its reward is
-    the rightmost column (0 to 9, from left to right) it was in during these steps, minus 10 if it
-    did not reach the target. There is no per-step reward underneath.
+    the number of the rightmost column (0 to 9) it was in during these steps, minus 10 if it did not
+    reach the target. There is no per-step reward underneath.
 
     The action is the velocity, in [−1, 1]². An episode terminates on reaching the target and is
     truncated after ``max_steps``. The shortest path takes 90 steps.

@@ -34,7 +34,7 @@ def optimum_with_history(rng: np.random.Generator, problems: int) -> Claim:
         short, long = unroll(problem), unroll(_remember(problem, 1))
         deviation = max(deviation, abs(_best_return(short) - _best_return(long)))
     return Claim(
-        "Fact 1", "an optimum exists in Π_τ", "any reward; compared with one more step of memory",
+        "Fact 1", "an optimum exists in Π_τ", "any reward; against one more step of memory",
         problems, deviation, deviation < TOLERANCE,
     )  # fmt: skip
 
