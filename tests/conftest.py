@@ -47,5 +47,5 @@ def _compilation(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(learner, "compiler_options", lambda: quick)
         yield
     learner._compiled.cache_clear()
-    jax.clear_caches()
+    jax.clear_caches()  # type: ignore[no-untyped-call]
     gc.collect()

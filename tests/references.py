@@ -49,7 +49,7 @@ def exact(tree: Any) -> Any:
     """The same parameters in double precision; keys stay as they are."""
 
     def convert(leaf: Any) -> Any:
-        is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        is_key = jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         return leaf if is_key else np.asarray(leaf, np.float64)
 
     return jax.tree.map(convert, tree)
@@ -161,7 +161,7 @@ def digests(critic: Any, many: Sequence[Any]) -> Any:
     if isinstance(critic, SegmentCritic):
         states = [read(critic.reader, steps)[..., 0, :] for steps in many]
         return np.stack(np.broadcast_arrays(*states), axis=-2)
-    values = [history_value(critic.history, steps) for steps in many]  # type: ignore[attr-defined]
+    values = [history_value(critic.history, steps) for steps in many]
     return np.stack(np.broadcast_arrays(*values), axis=-1)
 
 

@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import references
 from batches import random_batch
+from references import exact, mlp, quick_jit, squashed_sample, update_of
 
 from belated.backbones import SAC, TD3
 from belated.backbones.sac import SACState, _actor_loss
@@ -18,10 +20,13 @@ from belated.backbones.temporal_difference import bootstrapped, critic_loss, low
 from belated.credit import IRCR, Dense, Revealed
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.experience.batch import IntervalBatch
+from belated.experience.step import ProblemShape
 from belated.networks import GaussianPolicy
 
 HIDDEN = (8, 8)
 KEY = jax.random.key(2)
+PLAIN_SAC = SAC(hidden=HIDDEN, gamma=0.9, initial_temperature=0.3)
+PLAIN_TD3 = TD3(hidden=HIDDEN, target_noise=0.0)
 CRITICS = [
     Markov(),
     Segment(7),
@@ -32,45 +37,32 @@ CRITICS = [
 ]
 
 
-def float64(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), tree)
-
-
 def unlike(networks: Any) -> Any:
     """Targets that differ from what they follow, so that mistaking one for the other shows."""
     return jax.tree.map(lambda leaf: 1.5 * leaf + 0.1, networks)
 
 
-def numpy_mlp(mlp: Any, x: Any) -> Any:
-    for layer in mlp.layers[:-1]:
-        x = np.maximum(x @ layer.weight + layer.bias, 0)
-    return x @ mlp.layers[-1].weight + mlp.layers[-1].bias
-
-
-def numpy_sample(actor: Any, observation: Any, noise: Any) -> Any:
-    mean, log_std = np.split(numpy_mlp(actor.trunk, observation), 2, axis=-1)
-    log_std = np.clip(log_std, -20, 2)
-    raw = mean + np.exp(log_std) * noise
-    log_prob = -0.5 * noise**2 - log_std - 0.5 * np.log(2 * np.pi) - np.log(1 - np.tanh(raw) ** 2)
-    return np.tanh(raw), log_prob.sum(-1)
-
-
 def numpy_q(critic: Any, observation: Any, action: Any) -> Any:
-    return numpy_mlp(critic.network, np.concatenate([observation, action], -1))[:, 0]
+    return references.value(critic, None, observation, action)
+
+
+def plain_batch(size: int = 32) -> tuple[IntervalBatch, ProblemShape]:
+    """A batch for critics that look at no window."""
+    batch, shape = random_batch(5, 0, size=size)
+    return batch._replace(window=None, window_mask=None), shape
 
 
 def test_sacs_losses_equal_a_double_precision_reference() -> None:
-    batch, shape = random_batch(5, 0, size=32)
-    sac = SAC(hidden=HIDDEN, gamma=0.9, initial_temperature=0.3)
-    state = sac.init(2, shape)
+    batch, shape = plain_batch()
+    state = PLAIN_SAC.init(2, shape)
     state = state._replace(targets=unlike(state.targets))
     key, noise_key = jax.random.split(state.key)
     noises = jax.random.normal(noise_key, (2, *batch.action.shape))
     next_noise, noise = np.asarray(noises, np.float64)
-    after, metrics = jax.jit(sac.update)(state, batch)
+    after, metrics = update_of(PLAIN_SAC)(state, batch)
 
-    before, b = float64(state._replace(key=jnp.zeros(()))), batch
-    action, log_prob = numpy_sample(before.actor, np.float64(b.next_observation), next_noise)
+    before, b = exact(state), batch
+    action, log_prob = squashed_sample(before.actor, np.float64(b.next_observation), next_noise)
     q = np.minimum(*(numpy_q(t, np.float64(b.next_observation), action) for t in before.targets))
     target = b.reward + 0.9 * (1 - b.terminated) * (q - 0.3 * log_prob)
     values = [numpy_q(c, np.float64(b.observation), np.float64(b.action)) for c in before.critics]
@@ -78,8 +70,8 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     assert metrics["target_mean"] == pytest.approx(target.mean(), rel=1e-5)
     assert metrics["td_loss"] == pytest.approx(td_loss, rel=1e-5)
 
-    updated = float64(after._replace(key=jnp.zeros(())))
-    action, log_prob = numpy_sample(before.actor, np.float64(b.observation), noise)
+    updated = exact(after)
+    action, log_prob = squashed_sample(before.actor, np.float64(b.observation), noise)
     q = np.minimum(*(numpy_q(c, np.float64(b.observation), action) for c in updated.critics))
     assert metrics["actor_loss"] == pytest.approx(np.mean(0.3 * log_prob - q), rel=1e-4)
     assert metrics["entropy"] == pytest.approx(-log_prob.mean(), rel=1e-5)
@@ -102,27 +94,32 @@ def test_bootstrapping_stops_on_termination_only() -> None:
     assert 0 < batch.terminated.sum() < 64
 
 
+@quick_jit
+def target_and_value(critic: Any, batch: IntervalBatch, as_step: IntervalBatch) -> tuple[Any, Any]:
+    value = critic.value(critic.encode(as_step), as_step.observation, as_step.action)
+    return lowest_next_value((critic,), batch, as_step.action), value
+
+
 @pytest.mark.parametrize("config", CRITICS[1:], ids=str)
 def test_intervals_of_one_step_give_plain_sacs_targets(config: Any) -> None:
     """With n = 1 a critic's value is a function of (s, a), so its TD target is SAC's for it."""
     batch, shape = random_batch(1, 0, size=32)
     np.testing.assert_array_equal(batch.reward, batch.interval_reward)
     critic = config.build(np.random.default_rng(2), shape, HIDDEN)
-    action = jnp.asarray(batch.action[::-1])
+    action = batch.action[::-1]
     # The value that the critic would give (s', a') as a step of its own:
     as_step = batch._replace(observation=batch.next_observation, action=action)
-    expected = critic.value(critic.encode(as_step), batch.next_observation, action)
-    actual = lowest_next_value((critic,), batch, action)
+    actual, expected = target_and_value(critic, batch, as_step)
     np.testing.assert_allclose(actual, expected, atol=1e-6)
     if isinstance(config, HC):
         markov = Markov().build(np.random.default_rng(2), shape, HIDDEN)
         markov = dataclasses.replace(markov, network=critic.current)
-        plain = lowest_next_value((markov,), batch, action)
+        plain, _ = target_and_value(markov, batch, as_step)
         np.testing.assert_allclose(actual, plain, atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    "backbone", [SAC(hidden=HIDDEN), TD3(hidden=HIDDEN, policy_delay=1)], ids=["sac", "td3"]
+    "backbone", [PLAIN_SAC, TD3(hidden=HIDDEN, policy_delay=1)], ids=["sac", "td3"]
 )
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: int) -> None:
@@ -132,7 +129,7 @@ def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: in
 
     def forget(critics: Any) -> Any:  # H = 0
         return tuple(
-            dataclasses.replace(c, history=jax.tree.map(jnp.zeros_like, c.history)) for c in critics
+            dataclasses.replace(c, history=jax.tree.map(np.zeros_like, c.history)) for c in critics
         )
 
     hc = hc._replace(critics=forget(hc.critics), targets=forget(hc.targets))
@@ -145,8 +142,9 @@ def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: in
     plain = plain._replace(
         actor=hc.actor, critics=as_markov(hc.critics), targets=as_markov(hc.targets), key=hc.key
     )
-    after_hc, metrics_hc = jax.jit(with_history.update)(hc, batch)
-    after_plain, metrics_plain = jax.jit(backbone.update)(plain, batch)
+    after_hc, metrics_hc = update_of(with_history)(hc, batch)
+    no_window = batch._replace(window=None, window_mask=None)
+    after_plain, metrics_plain = update_of(backbone)(plain, no_window)
     for name, value in metrics_plain.items():
         np.testing.assert_allclose(metrics_hc[name], value, rtol=1e-5)
     for x, y in zip(
@@ -157,8 +155,8 @@ def test_without_history_and_regulariser_hc_is_markov(backbone: Any, overlap: in
         np.testing.assert_allclose(x, y, atol=1e-6)
 
 
-def actor_gradient(state: SACState, batch: IntervalBatch, window: Any) -> Any:
-    batch = batch._replace(window=window)
+@quick_jit
+def actor_gradient(state: SACState, batch: IntervalBatch) -> Any:
     _, (encodings, _) = critic_loss(state.critics, batch, jnp.zeros(len(batch.reward)))
     noise = jax.random.normal(KEY, batch.action.shape)
     loss = jax.grad(lambda a: _actor_loss(a, state.critics, encodings, batch, noise, 0.1)[0])  # type: ignore[arg-type]
@@ -170,8 +168,7 @@ def test_with_one_hc_critic_the_actor_does_not_see_the_history(config: Any) -> N
     batch, shape = random_batch(5, 0, size=32)
     state = SAC(config, hidden=HIDDEN, num_critics=1).init(2, shape)
     other = np.random.default_rng(0).permutation(batch.window, axis=1)
-    a = actor_gradient(state, batch, batch.window)
-    b = actor_gradient(state, batch, other)
+    a, b = (actor_gradient(state, batch._replace(window=w)) for w in (batch.window, other))
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         np.testing.assert_allclose(x, y, atol=1e-7)
 
@@ -184,34 +181,40 @@ def level(critics: Any, batch: IntervalBatch, action: Any) -> Any:
     return critics[0], eqx.tree_at(bias, critics[1], replace_fn=lambda b: b + shift)
 
 
+@quick_jit
+def choice_of_critics(state: SACState, batch: IntervalBatch) -> tuple[Any, ...]:
+    """The state with level critics, the choice by Q and by C alone, and the gradient by Q's."""
+    noise = jax.random.normal(KEY, batch.action.shape)
+    action, _ = state.actor.sample(batch.observation, noise)
+    critics: Any = level(state.critics, batch, action)
+    values = [c.value(c.encode(batch), batch.observation, action) for c in critics]
+    chosen = values[0] <= values[1]
+
+    def currents(action: Any) -> list[Any]:
+        x = jnp.concatenate([batch.observation, action], axis=1)
+        return [c.current(x)[:, 0] for c in critics]
+
+    def with_chosen(actor: GaussianPolicy) -> Any:
+        action, log_prob = actor.sample(batch.observation, noise)
+        first, second = currents(action)
+        return jnp.mean(0.1 * log_prob - jnp.where(chosen, first, second))
+
+    first, second = currents(action)
+    expected = jax.grad(with_chosen)(state.actor)
+    return state._replace(critics=critics), chosen, first <= second, expected
+
+
 @pytest.mark.parametrize("config", CRITICS[2:], ids=str)
 def test_with_two_hc_critics_the_history_only_decides_which_one_counts(config: Any) -> None:
     batch, shape = random_batch(5, 0, size=128)
     state = SAC(config, hidden=HIDDEN).init(2, shape)
-    noise = jax.random.normal(KEY, batch.action.shape)
-    action, _ = state.actor.sample(batch.observation, noise)
-    state = state._replace(critics=level(state.critics, batch, action))
-    _, (encodings, _) = critic_loss(state.critics, batch, jnp.zeros(128))
-    values = [
-        c.value(e, batch.observation, action) for c, e in zip(state.critics, encodings, strict=True)
-    ]
-    chosen = values[0] <= values[1]
+    state, chosen, by_current, expected = choice_of_critics(state, batch)
     assert 0 < chosen.sum() < 128
-
-    def with_chosen(actor: GaussianPolicy) -> Any:
-        action, log_prob = actor.sample(batch.observation, noise)
-        x = jnp.concatenate([batch.observation, action], axis=1)
-        first, second = (c.current(x)[:, 0] for c in state.critics)  # type: ignore[attr-defined]
-        return jnp.mean(0.1 * log_prob - jnp.where(chosen, first, second))
-
-    expected = jax.grad(with_chosen)(state.actor)
-    actual = actor_gradient(state, batch, batch.window)
+    actual = actor_gradient(state, batch)
     for x, y in zip(jax.tree.leaves(expected), jax.tree.leaves(actual), strict=True):
         np.testing.assert_allclose(x, y, atol=1e-6)
     # Deciding by C alone, which looks the same, is another rule.
-    x = jnp.concatenate([batch.observation, action], axis=1)
-    by_current = state.critics[0].current(x) <= state.critics[1].current(x)  # type: ignore[attr-defined]
-    assert (by_current[:, 0] != chosen).any()
+    assert (by_current != chosen).any()
 
 
 def test_the_oracle_learns_from_the_hidden_reward_and_nobody_else_does() -> None:
@@ -221,15 +224,14 @@ def test_the_oracle_learns_from_the_hidden_reward_and_nobody_else_does() -> None
 
 
 def test_td3_smooths_its_target_and_delays_its_actor() -> None:
-    batch, shape = random_batch(5, 0, size=32)
-    td3 = TD3(hidden=HIDDEN, target_noise=0.0)
-    update = jax.jit(td3.update)
-    state = td3.init(2, shape)
+    batch, shape = plain_batch()
+    update = update_of(PLAIN_TD3)
+    state = PLAIN_TD3.init(2, shape)
     state = state._replace(targets=unlike(state.targets), target_actor=unlike(state.target_actor))
     first, metrics = update(state, batch)
-    before = float64(state._replace(key=jnp.zeros(())))
+    before = exact(state)
     observation = np.float64(batch.next_observation)
-    action = np.tanh(numpy_mlp(before.target_actor.trunk, observation))
+    action = np.tanh(mlp(before.target_actor.trunk, observation))
     q = np.minimum(*(numpy_q(t, observation, action) for t in before.targets))
     target = batch.reward + 0.99 * (1 - batch.terminated) * q
     assert metrics["target_mean"] == pytest.approx(target.mean(), rel=1e-5)
@@ -248,52 +250,54 @@ def test_td3_smooths_its_target_and_delays_its_actor() -> None:
 
 
 def test_td3s_noise_is_clipped() -> None:
-    batch, shape = random_batch(5, 0, size=512)
+    batch, shape = plain_batch()
     noisy = TD3(hidden=HIDDEN, target_noise=100.0, target_noise_clip=0.01)
-    still = TD3(hidden=HIDDEN, target_noise=0.0)
     state = noisy.init(2, shape)
-    a, b = (jax.jit(each.update)(state, batch)[1]["target_mean"] for each in (noisy, still))
+    a, b = (update_of(each)(state, batch)[1]["target_mean"] for each in (noisy, PLAIN_TD3))
     assert 0 < abs(float(a - b)) < 0.01
 
 
 def test_large_errors_count_linearly_in_the_smooth_loss() -> None:
-    batch, shape = random_batch(5, 0, size=32)
-    critics = SAC(hidden=HIDDEN).init(2, shape).critics
-    target = jnp.linspace(-5, 5, 32)
-    _, (_, metrics) = critic_loss(critics, batch, target, smooth_l1=True)
-    values = [numpy_q(c, batch.observation, batch.action) for c in map(float64, critics)]
-    errors = np.abs(np.array(values) - np.asarray(target))
+    batch, shape = plain_batch()
+    critics = PLAIN_SAC.init(2, shape).critics
+    target = np.linspace(-5, 5, 32, dtype=np.float32)
+    loss = quick_jit(critic_loss, static_argnums=3)
+    _, (_, metrics) = loss(critics, batch, target, True)
+    values = [numpy_q(c, batch.observation, batch.action) for c in map(exact, critics)]
+    errors = np.abs(np.array(values) - target)
     expected = np.where(errors < 1, errors**2 / 2, errors - 0.5).mean(axis=1).sum()
     assert metrics["td_loss"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_clipped_gradients_and_the_temperatures_own_rate() -> None:
-    batch, shape = random_batch(5, 0, size=32)
+    batch, shape = plain_batch()
     batch = batch._replace(reward=100 * batch.reward)
-
-    def update(**how: Any) -> tuple[SACState, SACState]:
-        sac = SAC(hidden=HIDDEN, **how)
-        state = sac.init(2, shape)
-        return state, jax.jit(sac.update)(state, batch)[0]
 
     def first_moment(optimizer: Any) -> float:  # a tenth of the gradient, after one step
         moments = [leaf for leaf in jax.tree.leaves(optimizer) if leaf.ndim == 1]
-        return float(jnp.linalg.norm(moments[0]))
+        return float(np.linalg.norm(moments[0]))
 
-    _, free = update()
-    _, clipped = update(max_gradient_norm=1.0)
+    changed = dataclasses.replace(PLAIN_SAC, max_gradient_norm=1.0, temperature_learning_rate=0.01)
+    before = [sac.init(2, shape) for sac in (PLAIN_SAC, changed)]
+    free, clipped = (
+        update_of(sac)(state, batch)[0]
+        for sac, state in zip((PLAIN_SAC, changed), before, strict=True)
+    )
     assert first_moment(free.critic_optimizer) > 1
     assert first_moment(clipped.critic_optimizer) == pytest.approx(0.1, rel=1e-4)
-    before, after = update(temperature_learning_rate=0.01)
-    assert abs(float(after.log_alpha - before.log_alpha)) == pytest.approx(0.01, rel=1e-3)
+    steps = [
+        abs(float(new.log_alpha) - float(old.log_alpha))
+        for old, new in zip(before, (free, clipped), strict=True)
+    ]
+    assert steps == pytest.approx([3e-4, 0.01], rel=1e-3)
 
 
 @pytest.mark.parametrize("kind", [SAC, TD3])
 def test_the_target_sees_the_reward_of_what_the_rule_has_just_learned(kind: Any) -> None:
-    batch, shape = random_batch(5, 0, size=32)
+    batch, shape = plain_batch()
     backbone = kind(credit=IRCR(), hidden=HIDDEN, gamma=0.0)
     state = backbone.init(2, shape)
-    after, metrics = jax.jit(backbone.update)(state, batch)
+    after, metrics = update_of(backbone)(state, batch)
     assert not IRCR().reward(state.credit, batch).any()
     fresh = IRCR().reward(after.credit, batch)
     assert fresh.any()

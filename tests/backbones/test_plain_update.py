@@ -24,7 +24,7 @@ from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.experience.batch import IntervalBatch
 from belated.experience.step import ProblemShape
 
-CRITICS = [
+CRITICS: list[Any] = [
     Markov(),
     Segment(5),
     HC(Singleton((6,)), 0.05),
@@ -65,7 +65,9 @@ class PlainUpdate:
         """One step of the critics."""
         batch, state = self.batch, self.state
         following = [
-            references.value(t, references.digests(t, self.after), batch.next_observation, next_action)
+            references.value(
+                t, references.digests(t, self.after), batch.next_observation, next_action
+            )
             for t in state.targets
         ]
         stays = 0.99 * (1 - batch.terminated)
@@ -143,8 +145,8 @@ def plain_td3(
     td3: TD3, state: TD3State, batch: IntervalBatch, shape: ProblemShape
 ) -> tuple[TD3State, Any]:
     plain = PlainUpdate(td3, state, batch, shape)
-    noise = jax.random.normal(jax.random.split(state.key)[1], batch.action.shape)
-    old, noise = plain.state, np.clip(0.2 * np.asarray(noise, np.float64), -0.5, 0.5)
+    normal = jax.random.normal(jax.random.split(state.key)[1], batch.action.shape)
+    old, noise = plain.state, np.clip(0.2 * np.asarray(normal, np.float64), -0.5, 0.5)
     next_action = np.tanh(mlp(old.target_actor.trunk, np.float64(batch.next_observation)))
     plain.learn_values(np.clip(next_action + noise, -1, 1), 0.0)
 
@@ -172,11 +174,15 @@ def every_case_occurs(batch: IntervalBatch, shape: ProblemShape) -> bool:
     return all(0 < np.sum(kind) < len(ends) for kind in both_kinds)
 
 
+CASES: list[tuple[Any, int]] = [
+    *((DescentSAC(critic, hidden=(8, 8)), 2) for critic in CRITICS),
+    *((DescentTD3(CRITICS[n], hidden=(8, 8), policy_delay=1), 0) for n in (1, 3)),
+]
+
 
 @pytest.mark.parametrize(
     ("backbone", "overlap"),
-    [(DescentSAC(critic, hidden=(8, 8)), 2) for critic in CRITICS]
-    + [(DescentTD3(CRITICS[n], hidden=(8, 8), policy_delay=1), 0) for n in (1, 3)],
+    CASES,
     ids=lambda case: f"{type(case).__name__}-{case.critic}" if hasattr(case, "critic") else None,
 )
 def test_an_update_is_the_plain_one(backbone: Any, overlap: int) -> None:
@@ -184,7 +190,7 @@ def test_an_update_is_the_plain_one(backbone: Any, overlap: int) -> None:
     assert every_case_occurs(batch, shape)
     state = backbone.init(2, shape)
     state = state._replace(targets=jax.tree.map(lambda leaf: 1.5 * leaf + 0.1, state.targets))
-    plain = plain_sac if isinstance(backbone, SAC) else plain_td3
+    plain: Any = plain_sac if isinstance(backbone, SAC) else plain_td3
     fast_after, fast_metrics = quick_jit(backbone.update)(state, batch)
     plain_after, plain_metrics = plain(backbone, state, batch, shape)
     assert fast_metrics.keys() == plain_metrics.keys()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from episodes import ACTION, OBSERVATION, shape_of
+from references import exact, mlp, quick_jit, update_of
 from rollouts import random_rollout
 
 from belated.backbones import PPO
@@ -28,7 +29,8 @@ from belated.networks import Moments, UnsquashedPolicy
 
 SHAPE = shape_of(5, 0)
 PPO_SMALL = PPO(hidden=(8, 8), epochs=2, minibatches=4, rollout_steps=30)
-update = jax.jit(PPO_SMALL.update)
+update = update_of(PPO_SMALL)
+advantages_of = quick_jit(generalized_advantages)
 
 
 def numpy_advantages(
@@ -59,14 +61,14 @@ def test_advantages_equal_the_sum_over_later_steps(seed: int, lanes: int) -> Non
     reward = np.where(rollout.mask > 0, rng.normal(size=rollout.mask.shape), 1e3)
     assert (rollout.mask == 0).any()
     assert (rollout.terminated != rollout.episode_end).any()
-    actual = generalized_advantages(reward, value, next_value, rollout, (0.9, 0.8))  # type: ignore[arg-type]
+    actual = advantages_of(reward, value, next_value, rollout, (0.9, 0.8))
     expected = numpy_advantages(reward, value, next_value, rollout, 0.9, 0.8)
     np.testing.assert_allclose(actual * rollout.mask, expected, atol=1e-4)
 
 
 def test_discounted_sums_start_anew_with_each_episode() -> None:
     rollout = random_rollout(1, lanes=2, steps=40)
-    actual = discounted_so_far(rollout.reward, rollout, 0.9)
+    actual = np.asarray(quick_jit(discounted_so_far)(rollout.reward, rollout, 0.9))
     for lane in range(2):
         total = 0.0
         for time in range(len(rollout.mask)):
@@ -86,7 +88,7 @@ def test_the_clipped_loss_equals_its_definition() -> None:
         inside = min(max(ratio, 0.8), 1.2)
         if w:
             terms.append(min(ratio * a, inside * a))
-    loss = clipped_loss(log_ratio, advantage, weight, 0.2)  # type: ignore[arg-type]
+    loss = quick_jit(clipped_loss)(log_ratio, advantage, weight, 0.2)
     assert float(loss) == pytest.approx(-np.mean(terms), rel=1e-5)
 
 
@@ -96,19 +98,21 @@ def test_ppos_loss_equals_a_double_precision_reference() -> None:
     other = PPO_SMALL.init(1, SHAPE)
     rng = np.random.default_rng(0)
     advantage, target = rng.normal(size=(2, rollout.mask.size)).astype(np.float32)
-    samples = Samples(**acted(rollout, state.actor), advantage=advantage, target=target)
     ppo = dataclasses.replace(PPO_SMALL, entropy_coefficient=0.1)
-    loss, _ = ppo.loss(Networks(other.actor.policy, other.value), samples)
+
+    @quick_jit
+    def loss_of(state: PPOState, other: PPOState) -> Any:
+        samples = Samples(**acted(rollout, state.actor), advantage=advantage, target=target)
+        return ppo.loss(Networks(other.actor.policy, other.value), samples)[0]
+
+    loss = loss_of(state, other)
 
     x = np.float64(rollout.observation.reshape(-1, OBSERVATION))
     action = np.float64(rollout.action.reshape(-1, ACTION))
     weight = rollout.mask.reshape(-1)
 
-    def network(mlp: Any) -> Any:
-        y: Any = x
-        for layer in mlp.layers[:-1]:
-            y = np.tanh(y @ np.float64(layer.weight) + np.float64(layer.bias))
-        return y @ np.float64(mlp.layers[-1].weight) + np.float64(mlp.layers[-1].bias)
+    def network(network: Any) -> Any:
+        return mlp(exact(network), x, np.tanh)
 
     def log_prob(policy: Any) -> Any:  # the standard deviation is 1 at first
         return -0.5 * ((action - network(policy.trunk)) ** 2 + np.log(2 * np.pi)).sum(1)
@@ -143,6 +147,7 @@ def test_padding_changes_nothing() -> None:
         np.testing.assert_allclose(x, y, atol=1e-6)
 
 
+@partial(quick_jit, static_argnums=0)
 def one_step_by_hand(ppo: PPO, state: PPOState, rollout: Rollout) -> UnsquashedPolicy:
     """The policy after one gradient step on all of a rollout, seen as the actor saw it."""
     _, reward, _, _ = ppo.rewarded(state, rollout)
@@ -153,7 +158,7 @@ def one_step_by_hand(ppo: PPO, state: PPOState, rollout: Rollout) -> UnsquashedP
         target=(advantage + value).ravel(),
     )
     networks = Networks(state.actor.policy, state.value)
-    gradients, _ = jax.jit(jax.grad(ppo.loss, has_aux=True))(networks, samples)
+    gradients, _ = jax.grad(ppo.loss, has_aux=True)(networks, samples)
     after: Networks = ppo.optimizer.step(gradients, state.optimizer, networks)[0]
     return after.policy
 
@@ -161,18 +166,20 @@ def one_step_by_hand(ppo: PPO, state: PPOState, rollout: Rollout) -> UnsquashedP
 def test_an_update_starts_from_the_policy_that_acted() -> None:
     """After normalising, acting and recomputing agree: the first ratio is 1."""
     one_step = PPO(hidden=(8, 8), epochs=1, minibatches=1, rollout_steps=30)
-    update_once = jax.jit(one_step.update)
+    update_once = update_of(one_step)
+    act = quick_jit(one_step.act)
+    log_prob_of = quick_jit(lambda rollout, actor: acted(rollout, actor)["log_prob"])
     state = one_step.init(0, SHAPE)
     for seed in range(3):
         rollout = random_rollout(seed)
         observation = rollout.observation.reshape(-1, OBSERVATION)
         noise = np.random.default_rng(seed).normal(size=(len(observation), ACTION))
-        action = one_step.act(state.actor, observation, noise)  # type: ignore[arg-type]
+        action = act(state.actor, observation, noise)
         rollout = rollout._replace(action=np.asarray(action).reshape(rollout.action.shape))
         expected = (
             -0.5 * noise**2 - 0.5 * np.log(2 * np.pi) - np.asarray(state.actor.policy.log_std)
         )
-        log_prob = acted(rollout, state.actor)["log_prob"]
+        log_prob = log_prob_of(rollout, state.actor)
         np.testing.assert_allclose(log_prob, expected.sum(1), atol=1e-4)
         expected_actor = one_step_by_hand(one_step, state, rollout)
         state, metrics = update_once(state, rollout)
@@ -187,7 +194,8 @@ def test_an_update_starts_from_the_policy_that_acted() -> None:
 def test_every_epoch_deals_every_step_once_and_evenly() -> None:
     mask = np.zeros(37, np.float32)
     mask[np.random.default_rng(0).permutation(37)[:30]] = 1
-    orders = np.asarray(minibatch_orders(jax.random.key(0), jnp.asarray(mask), 3, 4))
+    deal = quick_jit(minibatch_orders, static_argnums=(2, 3))
+    orders = np.asarray(deal(jax.random.key(0), mask, 3, 4))
     assert orders.shape == (12, 10)
     for epoch in orders.reshape(3, 40):
         assert sorted(epoch) == list(range(40))
@@ -199,18 +207,20 @@ def test_every_epoch_deals_every_step_once_and_evenly() -> None:
 def test_moments_are_the_exact_mean_and_variance() -> None:
     rng = np.random.default_rng(0)
     seen, moments = [], Moments((3,))
-    np.testing.assert_array_equal(moments.normalize(jnp.ones((2, 3))), np.ones((2, 3)))
+    update = quick_jit(Moments.update)
+    normalized = quick_jit(Moments.normalize)(moments, np.ones((2, 3), np.float32))
+    np.testing.assert_array_equal(normalized, np.ones((2, 3)))
     for size in (5, 1, 40):
         rows = (100 + 3 * rng.normal(size=(size, 2, 3))).astype(np.float32)
         mask = np.ones((size, 2), np.float32)
         mask[-1, 1] = 0
-        moments = moments.update(jnp.asarray(rows), jnp.asarray(mask))
+        moments = update(moments, rows, mask)
         seen.append(rows[mask > 0])
         everything = np.concatenate(seen).astype(np.float64)
         assert float(moments.count) == len(everything)
         np.testing.assert_allclose(moments.mean, everything.mean(0), rtol=1e-6)
         np.testing.assert_allclose(moments.variance, everything.var(0), rtol=1e-4, atol=1e-6)
-    unchanged = moments.update(jnp.ones((4, 3)), jnp.zeros(4))
+    unchanged = update(moments, np.ones((5, 2, 3), np.float32), np.zeros((5, 2), np.float32))
     np.testing.assert_allclose(unchanged.variance, moments.variance, rtol=1e-6)
 
 
@@ -226,16 +236,18 @@ def test_an_update_normalises_by_what_earlier_rollouts_held() -> None:
 
 def test_long_gradients_are_shortened() -> None:
     adam = ClippedAdam(1e-3, max_norm=0.5)
-    parameters = {"a": jnp.zeros(3), "b": jnp.zeros(2)}
-    gradients = {"a": jnp.full(3, 10.0), "b": jnp.full(2, -4.0)}
-    _, state = adam.step(gradients, adam.init(parameters), parameters)
+    parameters = {"a": np.zeros(3, np.float32), "b": np.zeros(2, np.float32)}
+    gradients = {"a": np.full(3, 10, np.float32), "b": np.full(2, -4, np.float32)}
+    first_step = quick_jit(lambda g, p: adam.step(g, adam.init(p), p))
+    _, state = first_step(gradients, parameters)
     moment = jax.tree.leaves(state)[1]  # 0.1 of the gradient after one step
-    assert float(jnp.linalg.norm(moment)) == pytest.approx(0.05, rel=1e-5)
+    assert float(np.linalg.norm(moment)) == pytest.approx(0.05, rel=1e-5)
 
 
 def test_standardised_advantages_have_mean_0_and_variance_1() -> None:
     mask = np.array([[1.0], [1.0], [1.0], [0.0]])
-    result = np.asarray(standardize(np.array([[1.0], [2.0], [6.0], [99.0]]), mask))  # type: ignore[arg-type]
+    x = np.array([[1.0], [2.0], [6.0], [99.0]])
+    result = np.asarray(quick_jit(standardize)(x, mask))
     assert result[:3].mean() == pytest.approx(0, abs=1e-6)
     assert result[:3].std() == pytest.approx(1, rel=1e-5)
     assert result[3, 0] == 0

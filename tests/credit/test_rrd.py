@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from batches import fill, random_batch
 from episodes import ACTION, OBSERVATION, shape_of
+from references import quick_jit
 
 from belated.credit import RRD
 from belated.credit.rrd import RewardNetwork, RRDState
@@ -58,7 +59,8 @@ def test_the_steps_that_count_are_those_whose_rewards_were_summed(
 ) -> None:
     replay, shape, reward = linear_problem(max_length, overlap, seed=1)
     batch = replay.sample(np.random.default_rng(2), 64)
-    seen = RewardNetwork(np.random.default_rng(0), shape, (8,)).steps_of_windows(batch, 64)
+    network = RewardNetwork(np.random.default_rng(0), shape, (8,))
+    seen = quick_jit(lambda batch: network.steps_of_windows(batch, 64))(batch)
     steps, counts = (np.asarray(x, np.float64) for x in seen)
     observed = np.concatenate([steps[..., : OBSERVATION - 1], np.zeros((*counts.shape, 1))], -1)
     action = steps[..., OBSERVATION - 1 : OBSERVATION - 1 + ACTION]
@@ -76,7 +78,7 @@ def test_on_a_linear_problem_the_per_step_reward_is_recovered(subset: int, overl
     rng = np.random.default_rng(0)
     linear = RewardNetwork(rng, shape, ())
     state = RRDState(linear, rule._optimizer.init(linear))
-    update = jax.jit(rule.update)
+    update = quick_jit(rule.update)
     for number in range(600):
         batch = replay.sample(rng, 256)
         state, metrics = update(state, batch, jax.random.fold_in(KEY, number))
@@ -96,14 +98,20 @@ def test_the_choice_of_steps_does_not_bias_the_loss() -> None:
     network = jax.tree.map(lambda weight: 3 * weight, network)  # so that the choice matters
     keys = jax.random.split(KEY, 20_000)
 
-    def mean_loss(**how: Any) -> float:
-        rule = RRD(intervals=32, **how)
-        losses = jax.vmap(lambda key: rule.loss(network, batch, key)[0])(keys)
-        return float(jnp.mean(losses))
+    @jax.jit
+    def losses(network: RewardNetwork, keys: jax.Array) -> list[jax.Array]:
+        """Of whole intervals, and the means over choices of two steps of each."""
 
-    whole = float(RRD(intervals=32).loss(network, batch, KEY)[0])
-    assert mean_loss(subset=2) == pytest.approx(whole, rel=0.01)
-    assert mean_loss(subset=2, unbiased=False) > 1.03 * whole
+        def mean_loss(rule: RRD) -> jax.Array:
+            return jnp.mean(jax.vmap(lambda key: rule.loss(network, batch, key)[0])(keys))
+
+        whole = RRD(intervals=32).loss(network, batch, KEY)[0]
+        few = [RRD(intervals=32, subset=2, unbiased=unbiased) for unbiased in (True, False)]
+        return [whole, *map(mean_loss, few)]
+
+    whole, unbiased, biased = map(float, losses(network, keys))
+    assert unbiased == pytest.approx(whole, rel=0.01)
+    assert biased > 1.03 * whole
 
 
 def test_the_reward_does_not_see_the_phase_nor_what_is_not_revealed() -> None:
@@ -114,13 +122,15 @@ def test_the_reward_does_not_see_the_phase_nor_what_is_not_revealed() -> None:
         observation=batch.observation + np.eye(OBSERVATION, dtype=np.float32)[-1],
         next_observation=batch.next_observation - np.eye(OBSERVATION, dtype=np.float32)[-1],
     )
-    np.testing.assert_array_equal(rule.reward(state, batch), rule.reward(state, shifted))
+    reward = quick_jit(rule.reward)
+    np.testing.assert_array_equal(reward(state, batch), reward(state, shifted))
 
     assert 0 < batch.revealed.sum() < 64
     spoiled = batch._replace(
         interval_reward=np.where(batch.revealed > 0, batch.interval_reward, 99.0),
         dense_reward=batch.dense_reward + 1,
     )
-    updated: list[RRDState] = [rule.update(state, b, KEY)[0] for b in (batch, spoiled)]
+    update = quick_jit(rule.update)
+    updated: list[RRDState] = [update(state, b, KEY)[0] for b in (batch, spoiled)]
     for a, b in zip(*map(jax.tree.leaves, updated), strict=True):
         np.testing.assert_array_equal(a, b)

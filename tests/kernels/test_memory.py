@@ -25,6 +25,8 @@ def gradient_with_much_scratch(x: jax.Array) -> jax.Array:
     return gradient
 
 
+# The tests keep what is compiled on disk, but this program cannot be written down.
+@pytest.mark.filterwarnings("ignore:Error writing persistent compilation cache")
 def test_much_scratch_is_kept_from_call_to_call() -> None:
     if not keep_freed_memory():
         pytest.skip("not glibc")

@@ -9,8 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import references
 from hypothesis import given
 from hypothesis import strategies as st
+from references import quick_jit
 
 from belated.kernels.packing import pack
 from belated.networks import Reader
@@ -18,29 +20,14 @@ from belated.networks import Reader
 WIDTH, UNITS, INPUTS = 6, 7, 5
 
 
-def sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
 def numpy_states(reader: Reader, steps: Any, mask: Any) -> Any:
-    """Step by step, sequence by sequence, in float64."""
-    gru, n = reader.gru, reader.gru.units
-    e, d = np.float64(reader.embed.weight), np.float64(reader.embed.bias)
-    w, b = np.float64(gru.inputs.weight), np.float64(gru.inputs.bias)
-    u, c = np.float64(gru.recurrent.weight), np.float64(gru.recurrent.bias)
-    states = np.zeros((len(steps) + 1, n, steps.shape[1]))
-    for column in range(steps.shape[1]):
-        hidden = np.zeros(n)
-        for place in range(len(steps)):
-            if mask[place, column]:
-                x = np.maximum(steps[place, column] @ e + d, 0)
-                gates_x, gates_h = x @ w + b, hidden @ u + c
-                reset = sigmoid(gates_x[:n] + gates_h[:n])
-                update = sigmoid(gates_x[n : 2 * n] + gates_h[n : 2 * n])
-                new = np.tanh(gates_x[2 * n :] + reset * gates_h[2 * n :])
-                hidden = (1 - update) * new + update * hidden
-            states[place + 1, :, column] = hidden
-    return states
+    """Step by step, in float64: (..., W + 1, units, B)."""
+    hidden = np.zeros((steps.shape[1], UNITS))
+    states = [hidden]
+    for x, real in zip(steps.astype(np.float64), mask, strict=True):
+        hidden = np.where(real[:, None] > 0, references.gru_step(reader, hidden, x), hidden)
+        states.append(hidden)
+    return np.stack(np.broadcast_arrays(*states), axis=-3).swapaxes(-1, -2)
 
 
 def reader() -> Reader:
@@ -48,8 +35,8 @@ def reader() -> Reader:
 
 
 prefixes: Any = jax.jit(Reader.prefixes)
-last: Any = jax.jit(Reader.last)
-packed: Any = jax.jit(pack)
+last: Any = quick_jit(Reader.last)
+packed: Any = quick_jit(pack)
 
 
 def steps_of(batch: int) -> Any:
@@ -70,22 +57,16 @@ def masks(draw: st.DrawFn) -> Any:
 def test_states_are_those_of_a_step_by_step_reference() -> None:
     steps, mask = steps_of(4), np.random.default_rng(0).integers(2, size=(WIDTH, 4))
     got = prefixes(reader(), steps, mask.astype(np.float32))
-    np.testing.assert_allclose(got, numpy_states(reader(), steps, mask), atol=1e-6)
+    np.testing.assert_allclose(
+        got, numpy_states(references.exact(reader()), steps, mask), atol=1e-6
+    )
 
 
 @given(mask=masks())
 def test_the_last_states_are_those_after_the_whole_sequences(mask: Any) -> None:
     steps = steps_of(mask.shape[1])
-    expected = numpy_states(reader(), steps, mask)[-1]
+    expected = numpy_states(references.exact(reader()), steps, mask)[-1]
     np.testing.assert_allclose(last(reader(), steps, mask), expected, atol=1e-6)
-
-
-def stepwise_prefixes(reader: Reader, steps: Any, mask: Any) -> jax.Array:
-    """What `Reader.prefixes` is to return, with a gradient by JAX."""
-    hidden = [jnp.zeros((UNITS, steps.shape[1]))]
-    for x, real in zip(steps, mask, strict=True):
-        hidden.append(jnp.where(real > 0, reader.step(hidden[-1], jnp.asarray(x)), hidden[-1]))
-    return jnp.stack(hidden)
 
 
 def spans(batch: int) -> Any:
@@ -101,38 +82,38 @@ def holes(batch: int) -> Any:
 @pytest.mark.parametrize(
     ("fast", "plain", "mask_of"),
     [
-        (Reader.prefixes, stepwise_prefixes, holes),
-        (Reader.last, lambda *inputs: stepwise_prefixes(*inputs)[-1], spans),
+        (Reader.prefixes, numpy_states, holes),
+        (Reader.last, lambda *inputs: numpy_states(*inputs)[..., -1, :, :], spans),
     ],
     ids=["prefixes", "last"],
 )
 def test_the_gradient_is_that_of_the_steps(
     fast: Callable[..., jax.Array],
-    plain: Callable[..., jax.Array],
+    plain: Callable[..., Any],
     mask_of: Callable[[int], Any],
     batch: int,
 ) -> None:
-    mask = mask_of(batch)
-    steps = steps_of(batch)
+    mask, steps = mask_of(batch), steps_of(batch)
+    shape = plain(references.exact(reader()), steps, mask).shape
+    weights = np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
-    def gradient(states: Callable[..., jax.Array]) -> list[jax.Array]:
-        def loss(reader: Reader) -> jax.Array:
-            out = states(reader, steps, mask)
-            weights = np.random.default_rng(0).normal(size=out.shape).astype(np.float32)
-            return jnp.sum(weights * out)
+    def loss(reader: Reader) -> jax.Array:
+        return jnp.sum(weights * fast(reader, steps, mask))
 
-        return jax.tree.leaves(jax.jit(jax.grad(loss))(reader()))
+    def plain_loss(versions: Reader) -> Any:
+        axes = tuple(range(-weights.ndim, 0))
+        return np.sum(weights * plain(versions, steps, mask), axis=axes)
 
-    for a, b in zip(gradient(fast), gradient(plain), strict=True):
+    got, expected = jax.jit(jax.grad(loss))(reader()), references.gradient(plain_loss, reader())
+    for a, b in zip(*map(jax.tree.leaves, (got, expected)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
 def test_one_step_continues_a_sequence() -> None:
     steps = steps_of(4)
     states = prefixes(reader(), steps, np.ones((WIDTH, 4), np.float32))
-    np.testing.assert_allclose(
-        reader().step(states[3], jnp.asarray(steps[3])), states[4], atol=1e-6
-    )
+    following = quick_jit(Reader.step)(reader(), states[3], steps[3])
+    np.testing.assert_allclose(following, states[4], atol=1e-6)
 
 
 @given(mask=masks())

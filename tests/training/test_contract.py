@@ -71,6 +71,13 @@ def test_contract(name: str, overlap: int, tmp_path: Path) -> None:
         assert (np.abs(a) <= 1).all()
 
 
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_every_step_after_the_random_ones_brings_an_update(lanes: int) -> None:
+    agent = small_agent("td3", num_envs=lanes).learn(60)
+    assert agent.steps == 60
+    assert agent.learner.state.updates == 30
+
+
 def test_another_seed_gives_another_agent() -> None:
     first, second = (small_agent(seed=seed).learn(60) for seed in (1, 2))
     assert any((a != b).any() for a, b in zip(weights(first), weights(second), strict=True))

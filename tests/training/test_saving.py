@@ -42,6 +42,14 @@ def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(
     assert_same_weights(whole, resumed)
 
 
+def test_updates_that_were_due_are_not_forgotten(tmp_path: Path) -> None:
+    whole = small_agent("td3", updates_per_dispatch=4).learn(60)
+    small_agent("td3", updates_per_dispatch=4).learn(47).save(tmp_path / "agent", replay=True)
+    resumed = Agent.load(tmp_path / "agent", delayed()).learn(13)
+    assert resumed.learner.state.updates == 28  # 30 are due after 30 random steps, in fours
+    assert_same_weights(whole, resumed)
+
+
 @pytest.mark.parametrize("name", ["hc-singleton", "ppo", "rudder"])
 def test_a_resumed_run_with_several_environments_is_bit_equal_too(
     name: str, tmp_path: Path

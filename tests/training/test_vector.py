@@ -30,11 +30,33 @@ def test_vector_environments_work_in_every_autoreset_mode(
     envs = vector_of(3, mode, vectorization, overlap=1)
     agent = small_agent("hc-singleton", envs).learn(150)
     assert 150 <= agent.steps < 153
-    assert isinstance(agent.loop.experience, OffPolicy)
-    lanes = agent.loop.experience.replay._rings
-    for lane in lanes:
-        assert lane.written > 30
+    assert_whole(agent)
     envs.close()
+
+
+def assert_whole(agent: Agent) -> None:
+    """Steps and windows are in order: `RandomEnv` shows the time first, and then chance."""
+    assert isinstance(agent.loop.experience, OffPolicy)
+    replay = agent.loop.experience.replay
+    assert all(ring.written > 30 for ring in replay._rings)
+    for batch in replay.in_order(batch_size=50):
+        np.testing.assert_array_equal(batch.next_observation[:, 0], batch.observation[:, 0] + 1)
+        time, real = batch.window[:, :, 0], batch.window_mask > 0
+        later = time[1:] - time[:-1]
+        assert (later[real[1:] & real[:-1]] == 1).all()
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_a_vector_that_cannot_be_brought_back_starts_new_episodes(
+    mode: AutoresetMode, tmp_path: Path
+) -> None:
+    first, second = (vector_of(3, mode, overlap=2) for _ in range(2))
+    agent = small_agent("hc-singleton", first).learn(70)
+    agent.save(tmp_path / "agent", replay=True)
+    before = agent.loop.lanes.state()["lanes.episodes"]
+    loaded = Agent.load(tmp_path / "agent", second)
+    np.testing.assert_array_equal(loaded.loop.lanes._episodes, before + 1)  # type: ignore[attr-defined]
+    assert_whole(loaded.learn(70))
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))

@@ -39,8 +39,8 @@ class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     Example:
         >>> import gymnasium as gym
-        >>> env = gym.make("MountainCarContinuous-v0")
-        >>> env = MarkIntervals(env, period="episode", max_length=999)
+        >>> env = gym.make("Pendulum-v1")  # stands for one whose info says when the lab reports
+        >>> env = MarkIntervals(env, max_length=30, info_key="lab_report")
         >>> _ = env.reset(seed=0)
         >>> env.step(env.action_space.sample())[-1]["interval"]["revealed"]
         False

@@ -174,7 +174,6 @@ class VectorLanes:
         outcome = self.envs.step(self._spaces.to_env(actions))
         after, _, terminated, truncated, _ = outcome
         ended = terminated | truncated
-        by_itself = self._ended if self.mode is AutoresetMode.NEXT_STEP else ended
         lanes = [
             lane
             for lane in range(self.envs.num_envs)
@@ -188,7 +187,7 @@ class VectorLanes:
                 seed=self._seeds(),  # type: ignore[arg-type]
                 options={"reset_mask": ended},
             )
-        self._show(after, np.flatnonzero(by_itself))
+        self._show(after, np.flatnonzero(ended))
         self._ended = ended
         return steps
 

@@ -84,7 +84,6 @@ class Ring:
         self.available = 0
         self.written = 0  # the number of the next row
         self.episode_step = 0
-        self.open_steps = 0  # in the interval that has not ended yet
         self.intervals: deque[Interval] = deque()
         self.extremes: dict[str, Extremes] = {
             name: Extremes() for name in ("reward_bounds", "mean_reward_bounds") if name in needs
@@ -103,7 +102,6 @@ class Ring:
         self.time[slot] = self.episode_step
         self.written += 1
         self.episode_step += 1
-        self.open_steps = 0 if step.interval_end else step.position + 1
         if step.interval_end:
             # The interval's last step can be sampled from now on: what followed must be there,
             # although the next step, if there is one, will write it once more.
@@ -116,10 +114,9 @@ class Ring:
 
     def start_episode(self) -> None:
         """Start an episode; whatever was left of an open interval is never sampled."""
-        if self.episode_step > 0 and self.open_steps == 0:
+        if self.episode_step > 0:
             self.written += 1  # keep the row of the final observation
         self.episode_step = 0
-        self.open_steps = 0
 
     def _next_slot(self) -> int:
         """Retire what the next row overwrites and return its slot."""
@@ -165,7 +162,7 @@ class Ring:
         """The arrays that hold the steps, by name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
-    _COUNTERS = ("head", "available", "written", "episode_step", "open_steps")
+    _COUNTERS = ("head", "available", "written", "episode_step")
 
     def state(self) -> dict[str, Array]:
         """Everything there is to save, as arrays by name."""
