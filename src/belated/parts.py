@@ -116,8 +116,8 @@ Place = tuple[str, ...]
 def override(part: Config, changes: Mapping[str, Any]) -> Config:
     """Return a part with some settings changed, whichever part inside it they belong to.
 
-    A setting that only one part has is called by its name; the parts around it tell it from others
-    of the same name, as in ``critic.units`` and ``credit.units``.
+    A setting that only one part has goes by its name. Where several have it, name the part too, as
+    in ``critic.units`` and ``credit.units``.
 
     >>> from belated.methods import find_method
     >>> override(find_method("hc-singleton"), {"gamma": 0.9, "critic.units": [32]}).backbone.critic

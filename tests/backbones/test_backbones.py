@@ -255,6 +255,13 @@ def test_td3s_noise_is_clipped() -> None:
     state = noisy.init(2, shape)
     a, b = (update_of(each)(state, batch)[1]["target_mean"] for each in (noisy, PLAIN_TD3))
     assert 0 < abs(float(a - b)) < 0.01
+    normal = jax.random.normal(jax.random.split(state.key)[1], batch.action.shape)
+    noise = np.clip(100 * np.asarray(normal, np.float64), -0.01, 0.01)
+    before, observation = exact(state), np.float64(batch.next_observation)
+    action = np.clip(np.tanh(mlp(before.target_actor.trunk, observation)) + noise, -1, 1)
+    q = np.minimum(*(numpy_q(t, observation, action) for t in before.targets))
+    target = batch.reward + 0.99 * (1 - batch.terminated) * q
+    assert a == pytest.approx(target.mean(), rel=1e-5)
 
 
 def test_large_errors_count_linearly_in_the_smooth_loss() -> None:

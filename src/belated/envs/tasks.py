@@ -126,8 +126,8 @@ def make(
         True
     """
     env = make_plain(env_id, **kwargs)
-    how = {"interval": interval, "reward": reward, "overlap": overlap}
-    given = [name for name, value in how.items() if value is not None]
+    delays = {"interval": interval, "reward": reward, "overlap": overlap}
+    given = [name for name, value in delays.items() if value is not None]
     if find_interval_spec(env) is not None:
         if given:
             raise ValueError(

@@ -3,8 +3,8 @@
 cd "$(dirname "$0")"
 belated=${BELATED:-../../.venv/bin/belated}
 
-# lane CORE METHOD@SEED... with the arguments of `belated train` that all runs share in $shared
-lane() {
+# on_core CORE METHOD@SEED... with the arguments of `belated train` that all runs share in $shared
+on_core() {
   local core=$1
   shift
   for run in "$@"; do
