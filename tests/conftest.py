@@ -33,18 +33,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _compilation(request: pytest.FixtureRequest) -> Iterator[None]:
     """Compile agents' updates quickly where they run a few times only, and forget them at the end.
 
-    They are the same programs with fewer of LLVM's passes, which take half of the time. What a
-    module compiled is of no use to the next one, and would fill the memory.
+    They are the same programs with fewer of the compiler's passes. What a module compiled is of no
+    use to the next one, and would fill the memory.
     """
     import jax
+    from references import quick_options
 
     from belated.training import learner
 
-    quick = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
     learns = any(mark.name == "learning" for mark in request.node.iter_markers())
     with pytest.MonkeyPatch.context() as patch:
         if not learns:
-            patch.setattr(learner, "compiler_options", lambda: quick)
+            patch.setattr(learner, "compiler_options", quick_options)
         yield
     learner._compiled.cache_clear()
     jax.clear_caches()  # type: ignore[no-untyped-call]
