@@ -44,3 +44,17 @@ def test_much_scratch_is_kept_from_call_to_call() -> None:
     for _ in range(10):  # until each of XLA's threads has its share
         fresh_pages()
     assert statistics.median(fresh_pages() for _ in range(5)) < 0.1 * scratch_pages
+
+
+def test_settings_for_a_cpu_are_made_on_a_cpu_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiler_options()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert compiler_options() is None
+    assert not keep_freed_memory.__wrapped__()
+
+
+def test_the_setting_of_the_whole_process_can_be_turned_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BELATED_KEEP_MEMORY", "0")
+    assert not keep_freed_memory.__wrapped__()
