@@ -24,19 +24,15 @@ def settings_of(part: Any) -> list[str]:
     return found
 
 
-PARTS = {
-    (name, setting): method
-    for name, method in METHODS.items()
-    if name in ("hc-pairwise-1", "hc-rnn", "td3-q-rnn", "ircr", "rrd", "rudder", "lirpg")
-    for setting in settings_of(method)
-}
+NAMES = ["hc-pairwise-1", "hc-rnn", "td3-q-rnn", "ircr", "rrd", "rudder", "lirpg"]
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, "many", object()], ids=str)
-@pytest.mark.parametrize(("name", "setting"), PARTS, ids="-".join)
-def test_no_setting_takes_what_is_no_value(name: str, setting: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{setting} must "):
-        override(METHODS[name], {setting: value})
+@pytest.mark.parametrize("name", NAMES)
+def test_no_setting_takes_what_is_no_value(name: str) -> None:
+    for setting in settings_of(METHODS[name]):
+        for value in (math.nan, math.inf, "many", object()):
+            with pytest.raises(ValueError, match=f"{setting} must "):
+                override(METHODS[name], {setting: value})
 
 
 @pytest.mark.parametrize(
