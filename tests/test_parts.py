@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -16,9 +16,21 @@ import pytest
 from small_agents import delayed, small_agent
 
 import belated
+from belated import parts
 from belated.credit.base import Unlearned
-from belated.envs.rewards import IntervalReward, Window, names_code, parse_reward
-from belated.methods import HC, METHODS, PPO, RRD, SAC, Markov, Method, Rudder, Singleton
+from belated.envs.rewards import IntervalReward, Sum, Window, as_text, names_code, parse_reward
+from belated.methods import (
+    HC,
+    METHODS,
+    PPO,
+    RRD,
+    SAC,
+    Markov,
+    Method,
+    ReplayTraining,
+    Rudder,
+    Singleton,
+)
 from belated.parts import from_json, override, register, to_json
 
 
@@ -126,7 +138,7 @@ def test_a_file_that_names_an_unknown_part_says_what_to_import(tmp_path: Path) -
     ids=str,
 )
 def test_nothing_but_registered_parts_is_made(values: Any) -> None:
-    with pytest.raises(ValueError, match=r"no part called|Markov has no units"):
+    with pytest.raises(ValueError, match=r"no part called|Markov is another one: it has units"):
         from_json(values)
 
 
@@ -168,3 +180,98 @@ def test_a_registered_critic_is_loaded_in_another_process(tmp_path: Path) -> Non
 def test_a_backbone_alone_is_a_method() -> None:
     agent = belated.Agent(SAC(hidden=(4,)), delayed(), batch_size=16)
     assert agent.method == override(Method(SAC(hidden=(4,))), {"batch_size": 16})
+
+
+@register
+@dataclass(frozen=True)
+class Scaling(IntervalReward):
+    """A reward form with a setting that its text does not hold."""
+
+    scale: float = 1.0
+
+    name: ClassVar[str] = "scaling"
+
+    def __call__(self, window: Window) -> float:
+        return self.scale * sum(window.rewards)
+
+
+def test_a_copy_of_an_environment_has_the_same_reward_whatever_its_text_says() -> None:
+    env = belated.delay(gym.make("scripted/Random-v0"), interval=3, reward=Scaling(100.0))
+    agent = small_agent(env=env, num_envs=2)
+    assert agent.evaluation_env().get_wrapper_attr("interval_reward") == Scaling(100.0)
+
+
+def test_a_reward_form_cannot_take_anothers_name() -> None:
+    @register
+    @dataclass(frozen=True)
+    class MySum(Sum):
+        pass
+
+    assert parse_reward("sum") == Sum()
+    assert as_text(MySum()) is None
+    named: Any = dataclass(frozen=True)(type("OtherSum", (Sum,), {"name": "sum"}))
+    register(named)
+    try:
+        with pytest.raises(ValueError, match="Two interval rewards are called 'sum'"):
+            parse_reward("sum")
+    finally:
+        del parts._REGISTERED["OtherSum"]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: SAC(anything(Markov)), r"SAC needs a recipe for critics: write Markov\(\.\.\.\)"),
+        (
+            lambda: belated.Agent(anything(SAC), delayed()),
+            r"Method needs a backbone: write SAC\(\.\.\.\)",
+        ),
+        (lambda: HC(anything(Markov()), 0.1), "HC needs a function of the history, not Markov"),
+        (lambda: ReplayTraining(batch_size=9, replay_size=8), r"at least batch_size \(9\), got 8"),
+        (lambda: override(AMBIGUOUS, {"tau": 0, "backbone.tau": 1}), "given twice, among tau, "),
+        (lambda: register(type("Bare", (Scaled,), {})), r"above @dataclass\(frozen=True\)"),
+        (lambda: register(with_field("type")), "No setting of a part can be called type"),
+        (lambda: from_json({"type": "Pairwise"}), "The file's Pairwise is another one: .*reach"),
+        (lambda: small_agent(SAC(credit=Scaled(units=anything([1])))), "use tuples"),
+    ],
+)
+def test_slips_are_told_in_plain_words(make: Any, said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=said):
+        make()
+
+
+def anything(value: Any) -> Any:
+    """Hide a type that mypy would refuse too."""
+    return value
+
+
+def with_field(name: str) -> type:
+    return dataclasses.make_dataclass("Odd", [(name, int, 0)], frozen=True)
+
+
+def test_a_part_that_was_defined_again_can_still_be_saved() -> None:
+    old = Scaled((2,))
+    again: Any = dataclass(frozen=True)(type("Scaled", (Unlearned,), {"__qualname__": "Scaled"}))
+    again.__module__ = __name__
+    try:
+        register(again)  # as when a notebook's cell runs again
+        assert to_json(old)["units"] == [2]
+    finally:
+        register(Scaled)
+
+
+class Backwards(NamedTuple):
+    key: Any
+    actor: Any
+
+
+def test_a_state_that_does_not_start_with_its_actor_is_refused() -> None:
+    @register
+    @dataclass(frozen=True)
+    class Wrong(SAC):
+        def init(self, seed: int, shape: Any) -> Any:
+            state = super().init(seed, shape)
+            return Backwards(state.key, state.actor)
+
+    with pytest.raises(TypeError, match=r"must be the actor, not Backwards\.key"):
+        small_agent(Wrong())

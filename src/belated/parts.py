@@ -32,12 +32,15 @@ def register(cls: Class) -> Class:
     >>> from_json(to_json(Mine(4)))
     Mine(size=4)
     """
-    params = getattr(cls, "__dataclass_params__", None)
+    params = vars(cls).get("__dataclass_params__")  # not a base class's
     if params is None or not params.frozen:
         raise TypeError(
             f"{cls.__name__} must be a frozen dataclass: write @belated.register above "
             "@dataclass(frozen=True)."
         )
+    reserved = {"type", "module"} & {field.name for field in dataclasses.fields(cls)}
+    if reserved:
+        raise ValueError(f"No setting of a part can be called {reserved.pop()}: files use that.")
     known = _REGISTERED.get(cls.__name__)
     if known is not None and _home(known) != _home(cls):
         raise ValueError(
@@ -65,7 +68,8 @@ def to_json(part: Any) -> Any:
     """
     if dataclasses.is_dataclass(part):
         cls = type(part)
-        if _REGISTERED.get(cls.__name__) is not cls:
+        known = _REGISTERED.get(cls.__name__)
+        if known is None or _home(known) != _home(cls):
             raise ValueError(
                 f"{cls.__name__} is not registered, so that no file could be loaded that names "
                 "it. Write @belated.register above the class."
@@ -77,6 +81,19 @@ def to_json(part: Any) -> Any:
     if part is None or isinstance(part, (bool, int, float, str)):
         return part
     raise ValueError(f"{part!r} cannot be written as JSON; a part holds numbers, words and parts.")
+
+
+def require_savable(part: Any) -> None:
+    """Refuse now what could not be saved or compiled after hours of learning.
+
+    Raises:
+        ValueError: if a part is not registered, or holds a list.
+    """
+    to_json(part)
+    try:
+        hash(part)
+    except TypeError as error:
+        raise ValueError(f"A part holds something that can change ({error}): use tuples.") from None
 
 
 def _origin(cls: type) -> dict[str, str]:
@@ -106,8 +123,12 @@ def from_json(values: Any) -> Any:
     fields = {k: from_json(v) for k, v in values.items() if k not in ("type", "module")}
     unknown = fields.keys() - {f.name for f in dataclasses.fields(cls)}
     if unknown:
-        raise ValueError(f"{name} has no {', '.join(sorted(unknown))}.")
-    return cls(**fields)
+        names = ", ".join(sorted(unknown))
+        raise ValueError(f"The file's {name} is another one: it has {names}, this one has not.")
+    try:
+        return cls(**fields)
+    except TypeError as error:
+        raise ValueError(f"The file's {name} is another one: {error}.") from None
 
 
 Place = tuple[str, ...]
@@ -126,7 +147,10 @@ def override(part: Config, changes: Mapping[str, Any]) -> Config:
     Raises:
         ValueError: if there is no such setting, or more than one.
     """
-    changed: Config = _changed(part, {_find(part, name): v for name, v in changes.items()})
+    found = {name: _find(part, name) for name in changes}
+    if len(set(found.values())) < len(found):
+        raise ValueError(f"A hyperparameter is given twice, among {', '.join(found)}.")
+    changed: Config = _changed(part, {found[name]: value for name, value in changes.items()})
     return changed
 
 

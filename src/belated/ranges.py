@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 Check = Callable[[Any, str], Any]
 """Takes a value and its name; returns the value in plain form, or raises ValueError."""
 
@@ -42,7 +44,10 @@ def non_negative_int(value: Any, what: str) -> int:
 def _int_from(value: SupportsIndex, minimum: int, what: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ValueError(f"{what} must be a whole number, got {value!r}.")
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError:  # an array, say
+        raise ValueError(f"{what} must be a whole number, got {value!r}.") from None
     if number < minimum:
         raise ValueError(f"{what} must be at least {minimum}, got {number}.")
     return number
@@ -69,21 +74,25 @@ def non_negative(value: Any, what: str) -> float:
 
 
 def _real(value: Any, what: str, expected: str, inside: Callable[[float], bool]) -> float:
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not inside(float(value)):
-        raise ValueError(f"{what} must be {expected}, got {value!r}.")
-    return float(value)
+    try:
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if is_number and math.isfinite(value) and inside(float(value)):
+            return float(value)
+    except OverflowError:  # a whole number beyond all floats
+        pass
+    raise ValueError(f"{what} must be {expected}, got {value!r}.")
 
 
 def flag(value: Any, what: str) -> bool:
     """True or False."""
-    if value not in (True, False):
+    if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{what} must be True or False, got {value!r}.")
     return bool(value)
 
 
 def layers(value: Any, what: str) -> tuple[int, ...]:
     """The sizes of one or more hidden layers."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         raise ValueError(
             f"{what} must list the sizes of hidden layers, for example (256, 256), got {value!r}."

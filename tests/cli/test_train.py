@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from belated.cli import main
+from belated.cli.train import Train, _overrides
 
 QUICK = ["--learning-starts", "60", "--eval-every", "50", "--eval-episodes", "1", "--no-progress",
          "--set", "hidden=[8,8]", "batch_size=8"]  # fmt: skip
@@ -87,6 +88,8 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path) 
         (["--env", "belated/PointReach-v0", "--set", "batchsize=1"], "no hyperparameter"),
         (["--env", "belated/PointReach-v0", "--set", "hidden=[8,"], "--set batch_size=256"),
         (["--env", "belated/PointReach-v0", "--set", "precision=half"], "float32, bfloat16"),
+        (["--env", "belated/PointReach-v0", "--steps", "0"], "--steps must be at least 1"),
+        (["--env", "belated/PointReach-v0", "--eval-episodes", "0"], "at least 1, got 0"),
         (["--resume", "nowhere"], "holds no run"),
         (["--resume", "nowhere", "--seed", "3", "--method", "sac"], "leave out --method, --seed"),
     ],
@@ -116,3 +119,13 @@ def test_a_strangers_folder_imports_nothing(
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert main([*command, str(tmp_path)]) == 2
     assert "name code to import: antigravity:fly" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("False", False), ("false", False), ("None", None), (".5", 0.5), ("[8, 8]", (8, 8))],
+)
+def test_values_may_be_written_as_json_or_as_python(text: str, value: Any) -> None:
+    config = Train(env="Pendulum-v1", set=[f"x={text}"])
+    found = _overrides(config)["x"]
+    assert (tuple(found) if isinstance(found, list) else found) == value

@@ -11,9 +11,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import TimeLimit
 from scripted_envs import RandomEnv, ScriptedEnv
-from small_agents import delayed, small_agent
+from small_agents import delayed, small_agent, vector_of
 
 import belated
 from belated import Agent, Callback
@@ -157,3 +158,37 @@ def test_an_evaluation_environment_of_another_kind_fails_at_once() -> None:
     env = delayed()
     with pytest.raises(ValueError, match="another environment than the agent's"):
         small_agent(env=env).learn(60, callback=belated.Evaluate(every=50, env=env))
+
+
+def test_an_error_in_a_callback_is_the_one_that_is_seen_and_files_are_closed(
+    tmp_path: Path,
+) -> None:
+    class Fails(Callback):
+        def on_start(self, agent: Agent) -> None:
+            raise OSError("no such printer")
+
+    agent = small_agent()
+    with pytest.raises(OSError, match="printer"):
+        agent.learn(40, callback=Fails(), progress_bar=True, out=tmp_path)
+    assert agent.journal._writers == []
+    assert agent.learn(40, callback=lambda agent: agent.steps // 30).steps == 40  # 0 is not False
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tensorboard": True}, "need a run folder"),
+        ({"out": "run", "eval_every": 0}, "two calls of Evaluate must be at least 1"),
+        ({"out": "run", "log_every": 0}, "two calls of Log must be at least 1"),
+        ({"out": "run", "eval_env": "vector"}, "one gymnasium.Env at a time"),
+        ({"callback": lambda agent: agent.log({"mine": [1, 2]})}, "mine is .1, 2."),
+    ],
+)
+def test_bad_options_are_refused_by_name(
+    options: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if options.get("eval_env"):
+        options = options | {"eval_env": vector_of(2, AutoresetMode.SAME_STEP)}
+    with pytest.raises(ValueError, match=said):
+        small_agent().learn(20, **options)

@@ -18,6 +18,7 @@ from small_agents import (
 
 import belated
 from belated import Agent
+from belated.experience.off_policy import OffPolicy
 
 
 def test_learning_in_two_parts_is_learning_in_one() -> None:
@@ -144,3 +145,71 @@ def test_a_checkpoint_cut_off_while_it_was_replaced_is_still_found(tmp_path: Pat
     small_agent().learn(40).save(tmp_path / "checkpoint")
     (tmp_path / "checkpoint").rename(tmp_path / ".checkpoint.old")
     assert Agent.load(tmp_path).steps == 40
+
+
+class Trips(gym.Wrapper[Any, Any, Any, Any]):
+    """Raises once, at a step."""
+
+    def __init__(self, env: Any, at: int) -> None:
+        super().__init__(env)
+        self.left = at
+
+    def step(self, action: Any) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            raise OSError("a cable came loose")
+        return super().step(action)
+
+
+@pytest.mark.filterwarnings("ignore:.*whose reward was never revealed")
+def test_after_an_error_in_mid_step_learning_goes_on_with_new_episodes() -> None:
+    agent = small_agent(env=Trips(delayed(overlap=2), at=43))
+    with pytest.raises(OSError, match="cable"):
+        agent.learn(100)
+    assert agent.steps == 42
+    agent.learn(60)
+    assert isinstance(agent.loop.experience, OffPolicy)
+    for batch in agent.loop.experience.replay.in_order(batch_size=50):
+        time, real = batch.window[:, :, 0], batch.window_mask > 0
+        assert ((time[1:] - time[:-1])[real[1:] & real[:-1]] == 1).all()
+
+
+def test_a_run_folder_belongs_to_the_agent_that_wrote_it(tmp_path: Path) -> None:
+    quiet: dict[str, Any] = {"eval_every": 10_000, "log_every": 10_000, "eval_episodes": 1}
+
+    def stop(agent: Agent) -> None:
+        if agent.steps == 20:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):  # before anything was logged
+        small_agent().learn(40, out=tmp_path / "run", callback=stop, **quiet)
+    Agent.load(tmp_path / "run", delayed()).learn(20, out=tmp_path / "run", **quiet)
+    stranger = small_agent("td3")
+    stranger.log({"mine": 1.0})
+    with pytest.raises(ValueError, match="holds another run already"):
+        stranger.learn(40, out=tmp_path / "run", **quiet)
+    assert Agent.load(tmp_path / "run").steps == 40
+
+
+def test_an_agent_without_environment_cannot_lose_a_replay(tmp_path: Path) -> None:
+    small_agent(num_envs=2).learn(40).save(tmp_path / "agent", replay=True)
+    loaded = Agent.load(tmp_path / "agent")
+    with pytest.raises(ValueError, match="no environment"):
+        loaded.save(tmp_path / "agent", replay=True)
+    assert loaded.metrics == {}
+    loaded.save(tmp_path / "copy")
+    assert json.loads((tmp_path / "copy" / "manifest.json").read_text())["num_envs"] == 2
+    assert Agent.load(tmp_path / "agent", delayed()).learn(20).steps == 60
+
+
+def test_a_resumed_run_logs_the_same_numbers(tmp_path: Path) -> None:
+    whole = small_agent("ppo").learn(50)
+    small_agent("ppo").learn(40).save(tmp_path, replay=True)
+    resumed = Agent.load(tmp_path, delayed()).learn(10)
+    for agent in (whole, resumed):
+        agent.log({})
+    (a,), (b,) = whole.history, resumed.history
+    assert {k: v for k, v in a.items() if "time" not in k and "second" not in k} == {
+        k: v for k, v in b.items() if "time" not in k and "second" not in k
+    }
+    assert "value_loss" in b

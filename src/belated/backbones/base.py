@@ -59,5 +59,9 @@ def require_part(owner: Any, part: Any, kind: type, why: str) -> None:
     Raises:
         ValueError: if it is not of the kind.
     """
+    if isinstance(part, type):
+        raise ValueError(
+            f"{type(owner).__name__} {why}: write {part.__name__}(...), not the class."
+        )
     if not isinstance(part, kind):
         raise ValueError(f"{type(owner).__name__} {why}, not {part!r}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 from dataclasses import dataclass, field
@@ -13,8 +14,10 @@ from belated.envs.intervals import AnyEnv
 from belated.envs.rewards import names_code
 from belated.envs.tasks import make
 from belated.parts import to_json
+from belated.ranges import positive_int
 from belated.training import persistence
 from belated.training.agent import Agent
+from belated.training.callbacks import Callback
 
 DEFAULT_STEPS = 1_000_000
 
@@ -73,6 +76,8 @@ class Train:
 
 def train(config: Train) -> int:
     """Run the command and return its exit code."""
+    if config.steps is not None:
+        positive_int(config.steps, "--steps")
     if config.resume is None:
         config = dataclasses.replace(config, steps=config.steps or DEFAULT_STEPS)
         folder, agent = _start(config)
@@ -85,6 +90,7 @@ def train(config: Train) -> int:
     try:
         agent.learn(
             remaining,
+            callback=_WriteConfig(folder, config),
             progress_bar=config.progress,
             out=folder,
             eval_every=config.eval_every,
@@ -114,8 +120,6 @@ def _start(config: Train) -> tuple[Path, Agent]:
             f"{folder} holds a run already. Choose another --out, or continue that run with "
             f"--resume {folder}."
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_config(folder, config, agent)
     return folder, agent
 
 
@@ -128,12 +132,19 @@ _NOT_SETTINGS = ("out", "resume", "progress", "trust")
 """Options that say how to run the command, not what to learn."""
 
 
-def _write_config(folder: Path, config: Train, agent: Agent) -> None:
-    settings = dataclasses.asdict(config)
-    document = {"belated": belated.__version__}
-    document |= {name: value for name, value in settings.items() if name not in _NOT_SETTINGS}
-    document["hyperparameters"] = to_json(agent.method)
-    (folder / "config.json").write_text(json.dumps(document, indent=2) + "\n")
+@dataclass(frozen=True)
+class _WriteConfig(Callback):
+    """Writes config.json as soon as everything was found to be in order."""
+
+    folder: Path
+    config: Train
+
+    def on_start(self, agent: Agent) -> None:
+        settings = dataclasses.asdict(self.config)
+        document = {"belated": belated.__version__}
+        document |= {name: value for name, value in settings.items() if name not in _NOT_SETTINGS}
+        document["hyperparameters"] = to_json(agent.method)
+        (self.folder / "config.json").write_text(json.dumps(document, indent=2) + "\n")
 
 
 def _resume(config: Train, folder: Path) -> tuple[Path, Train, Agent]:
@@ -158,7 +169,6 @@ def _resume(config: Train, folder: Path) -> tuple[Path, Train, Agent]:
     else:  # it was stopped before the first checkpoint
         agent = _new_agent(settings, env)
         (folder / "progress.csv").unlink(missing_ok=True)
-    _write_config(folder, settings, agent)
     return folder, settings, agent
 
 
@@ -202,13 +212,21 @@ def _overrides(config: Train) -> dict[str, Any]:
     overrides: dict[str, Any] = {}
     for item in config.set:
         name, equals, text = item.partition("=")
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
-            value = text  # a word needs no quotation marks
-        if not equals or (value is text and not text.isidentifier()):
+        if not equals:
             raise ValueError(f"Cannot read --set {item}; write for example --set batch_size=256.")
-        overrides[name] = tuple(value) if isinstance(value, list) else value
+        overrides[name] = _value_of(text, item)
     if config.learning_starts is not None:
         overrides["learning_starts"] = config.learning_starts
     return overrides
+
+
+def _value_of(text: str, item: str) -> Any:
+    """A value as JSON or Python write it, or a word without quotation marks."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    if not text.isidentifier():
+        raise ValueError(f"Cannot read --set {item}; write for example --set batch_size=256.")
+    return text

@@ -1,7 +1,7 @@
 """The seam where methods differ: what a critic must be able to say.
 
 A critic is one Q-function over the trajectory segment since the last reward, Q(τ_{t_i−c:t+1}). The
-backbones train two of them side by side and never look inside. A critic is an Equinox module, so
+backbones train several of them side by side and never look inside. A critic is an Equinox module:
 its parameters are the leaves of a pytree, and all of its methods are pure.
 """
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.critics.base import Critic
+from belated.critics.base import Critic, CriticConfig
 from belated.critics.histories import History, HistoryConfig
 from belated.critics.windows import next_history
 from belated.experience.base import Metrics
@@ -40,8 +40,8 @@ class HC:
 
     def __post_init__(self) -> None:
         checked(self, regularizer=non_negative)
-        if not isinstance(self.history, HistoryConfig):
-            raise ValueError(f"history must be a function of the history, got {self.history!r}.")
+        if not isinstance(self.history, HistoryConfig) or isinstance(self.history, CriticConfig):
+            raise ValueError(f"HC needs a function of the history, not {self.history!r}.")
 
     def build(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]

@@ -13,7 +13,7 @@ from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import AnyEnv, IntervalCounter, IntervalSpec, refuse_delayed
 from belated.envs.layers import has_time_limit
 from belated.envs.lengths import LengthLike, parse_length
-from belated.envs.rewards import FunctionReward, RewardLike, Window, parse_reward
+from belated.envs.rewards import RewardLike, Window, as_text, parse_reward
 
 _LENGTHS_STREAM = 0x1A7E
 """Keeps the stream of interval lengths apart from others derived from the same seed."""
@@ -65,7 +65,7 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             self,
             interval=str(self._lengths),
             # As text where possible, so that the spec can be written as JSON.
-            reward=reward if _is_unnamed_function(parsed) else str(parsed),
+            reward=as_text(parsed) or reward,
             overlap=overlap,
         )
         gym.Wrapper.__init__(self, env)
@@ -177,10 +177,6 @@ def delay(
         (4,)
     """
     return IntervalPhase(DelayReward(env, interval, reward, overlap))
-
-
-def _is_unnamed_function(reward: Any) -> bool:
-    return isinstance(reward, FunctionReward) and not reward.path
 
 
 def _require_array_observations(env: AnyEnv) -> None:

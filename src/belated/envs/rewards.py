@@ -259,8 +259,30 @@ def parse_reward(spec: RewardLike) -> IntervalReward:
 
 
 def _forms() -> dict[str, type[IntervalReward]]:
-    """The registered rewards by name."""
-    return {form.name: form for form in registered(IntervalReward)}
+    """The registered rewards by name; a subclass that does not change its name has none."""
+    forms: dict[str, type[IntervalReward]] = {}
+    for form in registered(IntervalReward):
+        name = vars(form).get("name")
+        if name in forms:
+            raise ValueError(
+                f"Two interval rewards are called {name!r}: {forms[name].__name__} and "
+                f"{form.__name__}. Give one of them another name."
+            )
+        if name:
+            forms[name] = form
+    return forms
+
+
+def as_text(reward: IntervalReward) -> str | None:
+    """The text that `parse_reward` turns back into a reward, if there is one.
+
+    >>> as_text(Sum()), as_text(FunctionReward(lambda observations, actions, rewards: 0.0))
+    ('sum', None)
+    """
+    try:
+        return str(reward) if parse_reward(str(reward)) == reward else None
+    except ValueError:
+        return None
 
 
 def _what_there_is() -> str:

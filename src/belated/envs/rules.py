@@ -51,7 +51,7 @@ def spec_of(env: Any) -> IntervalSpec | None:
     if not isinstance(env, VectorEnv):
         return find_interval_spec(env)
     try:
-        spec: IntervalSpec = env.get_attr("interval_spec")[0]  # type: ignore[attr-defined]
+        spec: IntervalSpec = env.unwrapped.get_attr("interval_spec")[0]  # type: ignore[attr-defined]
     except AttributeError:
         return None
     return spec
@@ -146,7 +146,7 @@ class IntervalRules:
         self.time += 1
         yield from self._reward(reward)
         interval = info.get("interval")
-        if interval is None or not interval.keys() >= _KEYS:
+        if not isinstance(interval, dict) or not interval.keys() >= _KEYS:
             yield self._incomplete(interval)
             return
         end = bool(interval["end"])
@@ -169,8 +169,8 @@ class IntervalRules:
     def _finding(self, code: str, message: str) -> Finding:
         return Finding(code, f"{self.place}: {message}")
 
-    def _incomplete(self, interval: Mapping[str, Any] | None) -> Finding:
-        if interval is None:
+    def _incomplete(self, interval: Any) -> Finding:
+        if not isinstance(interval, dict):
             return self._finding(
                 "no-interval-flag",
                 'info["interval"] is missing, so nothing says when a reward is revealed.',

@@ -29,6 +29,9 @@ class Lanes(Protocol):
     def start(self) -> None:
         """Start the first episodes, unless they were started already."""
 
+    def give_up(self) -> None:
+        """Leave the open episodes; `start` begins new ones."""
+
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
         """Take actions in [−1, 1], shape (lanes, A), and return (lane, step) of each transition."""
 
@@ -72,6 +75,11 @@ class EnvLanes:
             for lane in range(len(self.envs)):
                 self._start_episode(lane)
             self._started = True
+
+    def give_up(self) -> None:
+        """Leave the open episodes; `start` begins new ones."""
+        self._episodes = [count + 1 for count in self._episodes]
+        self._started = False
 
     def _start_episode(self, lane: int) -> None:
         seed = episode_seed(self.seed, lane, self._episodes[lane])
@@ -117,8 +125,11 @@ class EnvLanes:
         """
         if "lanes.episodes" not in state:
             return True  # nothing was open
-        self._started = True
         self._episodes = state["lanes.episodes"].tolist()
+        if "lanes.observation" not in state:  # of a vector environment: that cannot be brought back
+            self.give_up()
+            return False
+        self._started = True
         for lane in range(len(self.envs)):
             self._start_episode(lane)
             for action in state[f"lanes.taken.{lane}"]:
@@ -157,6 +168,12 @@ class VectorLanes:
             observation, _ = self.envs.reset(seed=self._seeds())  # type: ignore[arg-type]
             self._show(observation, range(self.envs.num_envs))
             self._started = True
+
+    def give_up(self) -> None:
+        """Leave the open episodes; `start` begins new ones."""
+        self._episodes = [count + 1 for count in self._episodes]
+        self._ended[:] = False
+        self._started = False
 
     def _seeds(self) -> list[int]:
         return [episode_seed(self.seed, lane, count) for lane, count in enumerate(self._episodes)]
@@ -211,7 +228,8 @@ class VectorLanes:
         """Go on with the episodes after the open ones."""
         if "lanes.episodes" not in state:
             return True
-        self._episodes = [count + 1 for count in state["lanes.episodes"].tolist()]
+        self._episodes = state["lanes.episodes"].tolist()
+        self.give_up()
         return False
 
 

@@ -54,6 +54,11 @@ class ReplayTraining:
             updates_per_dispatch=positive_int,
             precision=one_of("float32", "bfloat16"),
         )
+        if self.replay_size < self.batch_size:
+            raise ValueError(
+                f"replay_size must be at least batch_size ({self.batch_size}), got "
+                f"{self.replay_size}."
+            )
 
     def experience(
         self, backbone: LearnsFrom, shape: ProblemShape, lanes: int, rng: np.random.Generator

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
@@ -18,17 +20,11 @@ from belated.experience.lanes import copies_of, lanes_of
 from belated.experience.spaces import Spaces
 from belated.experience.step import ProblemShape
 from belated.methods import Method, as_method
-from belated.parts import from_json, override, to_json
+from belated.parts import from_json, override, require_savable, to_json
 from belated.ranges import non_negative_int, positive_int
 from belated.training import persistence
-from belated.training.callbacks import (
-    Callback,
-    CallbackLike,
-    Evaluate,
-    RunFolder,
-    all_callbacks,
-)
-from belated.training.evaluation import Episode, Evaluation, evaluate, play_episode
+from belated.training.callbacks import Callback, CallbackLike, Evaluate, RunFolder, all_callbacks
+from belated.training.evaluation import Episode, Evaluation, credit_of, evaluate, play_episode
 from belated.training.interrupt import deferred_interrupt
 from belated.training.learner import Learner
 from belated.training.logging import Journal, Row
@@ -67,7 +63,7 @@ class Agent:
         **overrides: Any,
     ) -> None:
         method = override(as_method(method), overrides)
-        to_json(method)  # what could not be saved is refused now, not after hours of learning
+        require_savable(method)
         seed = non_negative_int(seed, "The seed")
         self._set_up(method, Spaces.of(env), seed)
         self._attach(env, positive_int(num_envs, "num_envs"))
@@ -81,7 +77,10 @@ class Agent:
         self.learner = Learner(method.backbone, spaces.shape, seed, method.training.precision)
         self.journal = Journal()
         self.env: AnyEnv | None = None
+        self.folder: Path | None = None
+        """The run folder that it was loaded from or has written to."""
         self._second_env: AnyEnv | None = None
+        self._num_envs = 1
         self._attached: Loop | None = None
         names = ("exploration", "sampling", "prediction")
         streams = np.random.SeedSequence([seed, 0xB1A7ED]).spawn(len(names))
@@ -90,8 +89,9 @@ class Agent:
     def _attach(self, env: AnyEnv | VectorEnv[Any, Any, Any], num_envs: int) -> None:
         self.env = None if isinstance(env, VectorEnv) else env
         lanes = lanes_of(env, num_envs, self.seed)
+        self._num_envs = len(lanes.observation)
         experience = self.method.training.experience(
-            self.method.backbone, self.shape, len(lanes.observation), self._generators["sampling"]
+            self.method.backbone, self.shape, self._num_envs, self._generators["sampling"]
         )
         exploration = self._generators["exploration"]
         self._attached = Loop(self.method, self.learner, lanes, experience, exploration)
@@ -111,7 +111,7 @@ class Agent:
     @property
     def metrics(self) -> Metrics:
         """What the last update reported."""
-        return self.loop.metrics
+        return {} if self._attached is None else self._attached.metrics
 
     @property
     def history(self) -> list[dict[str, float]]:
@@ -157,27 +157,27 @@ class Agent:
         """
         goal = self.steps + positive_int(total_timesteps, "total_timesteps")
         run = None
+        if out is None and (tensorboard or wandb or eval_env is not None):
+            raise ValueError("eval_env, tensorboard and wandb need a run folder: give out=...")
         if out is not None:
             evaluation = Evaluate(eval_every, eval_episodes, eval_env, at_end=True)
             run = RunFolder(Path(out), evaluation, log_every, checkpoint_every, tensorboard, wandb)
         return self._learn(goal, all_callbacks(callback, run, goal if progress_bar else None), run)
 
     def _learn(self, goal: int, callbacks: list[Callback], run: RunFolder | None) -> Agent:
-        lanes = self.loop.lanes
+        loop = self.loop
         for each in callbacks:
             each.check(self)
-        self.journal.open([] if run is None else run.writers(self))
-        try:
+        with contextlib.ExitStack() as at_the_end:
+            at_the_end.callback(self.journal.close)
+            self.journal.open([] if run is None else run.writers(self))
             for each in callbacks:
                 each.on_start(self)
-            lanes.start()
+                at_the_end.callback(each.on_end, self)
+            loop.start()
             interrupted = self._run(goal, callbacks)
             for each in callbacks if not interrupted else []:
                 each.on_goal(self)
-        finally:
-            for each in reversed(callbacks):
-                each.on_end(self)
-            self.journal.close()
         if interrupted:
             raise KeyboardInterrupt
         return self
@@ -189,7 +189,7 @@ class Agent:
             while self.steps < goal and not stopped and not interrupt.requested:
                 self.steps = self.loop.step(self.steps)
                 answers = [each.on_step(self) for each in callbacks]
-                stopped = False in answers
+                stopped = any(answer is False for answer in answers)
         return interrupt.requested
 
     def log(self, row: Row, not_learning: float = 0.0) -> None:
@@ -253,16 +253,7 @@ class Agent:
         Args:
             episode: what `play` returned.
         """
-        backbone, state = self.method.backbone, self.learner.state
-        if not backbone.tells_credit:
-            raise ValueError(
-                "This method does not assign credit to steps. Methods with a history function do "
-                "(hc-singleton, hc-pairwise-K, hc-rnn), and those with a credit rule (ircr, rrd, "
-                "rudder)."
-            )
-        parts = self.method.training.in_order(backbone, self.shape, episode.steps)
-        credit = [np.ravel(backbone.credit_of(state, part)) for part in parts]
-        return np.concatenate(credit).astype(np.float64)
+        return credit_of(self.method, self.learner.state, self.shape, episode)
 
     def evaluation_env(self, env: AnyEnv | None = None) -> AnyEnv:
         """An environment to evaluate in: the given one, or another one like the agent's.
@@ -272,10 +263,13 @@ class Agent:
         """
         if env is None and self._second_env is None:
             if self.env is None:
-                raise ValueError("Pass an environment: evaluate(..., env=...).")
+                raise ValueError(
+                    "Pass an environment: evaluate(..., env=...), learn(..., eval_env=...)."
+                )
             (self._second_env,) = copies_of(self.env, 1)
         found = self._second_env if env is None else env
-        assert found is not None
+        if not isinstance(found, gym.Env):
+            raise ValueError(f"Evaluate in one gymnasium.Env at a time, not in {found!r}.")
         self.spaces.require_same(found)
         return found
 
@@ -287,20 +281,20 @@ class Agent:
             replay: also save the replay and the open episodes, so that learning can go on exactly
                 where it stopped.
         """
-        loop = self._attached
         manifest: dict[str, Any] = {
             "belated": belated.__version__,
             "method": to_json(self.method),
             "spaces": self.spaces.state(),
             "seed": self.seed,
             "steps": self.steps,
-            "num_envs": 1 if loop is None else len(loop.lanes.observation),
+            "num_envs": self._num_envs,
             "journal": self.journal.state(),
+            "metrics": {name: float(value) for name, value in self.metrics.items()},
             "generators": {
                 name: generator.bit_generator.state for name, generator in self._generators.items()
             },
         }
-        arrays = loop.state() if replay and loop is not None else None
+        arrays = self.loop.state() if replay else None
         persistence.write(Path(folder), manifest, self.learner.state, arrays)
 
     @classmethod
@@ -327,7 +321,8 @@ class Agent:
         spaces = Spaces.restored(manifest["spaces"])
         agent._set_up(from_json(manifest["method"]), spaces, manifest["seed"])
         agent.learner.leaves = persistence.read_state(path, agent.learner.state)
-        agent.steps = manifest["steps"]
+        agent.folder = path.parent.resolve()
+        agent.steps, agent._num_envs = manifest["steps"], manifest["num_envs"]
         agent.journal.restore(manifest["journal"])
         for name, state in manifest["generators"].items():
             agent._generators[name].bit_generator.state = state
@@ -335,6 +330,7 @@ class Agent:
             spaces.require_same(env)
             agent._attach(env, 1 if isinstance(env, VectorEnv) else manifest["num_envs"])
             agent._go_on(path, manifest["num_envs"])
+            agent.loop.metrics = manifest["metrics"]
         return agent
 
     def _go_on(self, path: Path, lanes: int) -> None:
@@ -342,10 +338,9 @@ class Agent:
         arrays = persistence.read_replay(path)
         if arrays is None:
             return
-        found = len(self.loop.lanes.observation)
-        if found != lanes:
+        if self._num_envs != lanes:
             raise ValueError(
-                f"The agent learned in {lanes} environments at once, not in {found}; its replay "
-                "fits those only."
+                f"The agent learned in {lanes} environments at once, not in {self._num_envs}; its "
+                "replay fits those only."
             )
         self.loop.restore(arrays)

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from belated.parts import to_json
 from belated.ranges import positive_int
-from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer
+from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer, has_rows
 
 if TYPE_CHECKING:
     from belated.training.agent import Agent
@@ -65,7 +65,8 @@ class Every(Callback, ABC):
     """Does something every so many steps."""
 
     def __init__(self, every: int) -> None:
-        self.every = positive_int(every, "The number of steps between two times")
+        what = f"The number of steps between two calls of {type(self).__name__}"
+        self.every = positive_int(every, what)
         self._last = 0
 
     def on_start(self, agent: Agent) -> None:
@@ -233,15 +234,17 @@ class RunFolder:
         Raises:
             ValueError: if the folder holds another run.
         """
-        if not agent.history and (self.path / "progress.csv").exists():
+        progress = self.path / "progress.csv"
+        if agent.folder != self.path.resolve() and has_rows(progress):
             raise ValueError(f"{self.path} holds another run already; choose another folder.")
         self.path.mkdir(parents=True, exist_ok=True)
-        writers: list[Writer] = [CSVWriter(self.path / "progress.csv", agent.history)]
+        writers: list[Writer] = []
+        if self.wandb:  # first: it is the one that may fail
+            writers.append(WandbWriter(self.path, to_json(agent.method)))
         if self.tensorboard:
             writers.append(TensorBoardWriter(self.path / "tensorboard"))
-        if self.wandb:
-            writers.append(WandbWriter(self.path, to_json(agent.method)))
-        return writers
+        agent.folder = self.path.resolve()
+        return [*writers, CSVWriter(progress, agent.history)]
 
 
 def all_callbacks(

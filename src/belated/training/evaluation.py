@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,8 @@ import numpy.typing as npt
 from belated.envs.intervals import AnyEnv
 from belated.experience.lanes import episode_seed
 from belated.experience.spaces import Spaces
-from belated.experience.step import Floats, Step
+from belated.experience.step import Floats, ProblemShape, Step
+from belated.methods import Method
 
 Policy = Callable[[Floats], Floats]
 """From observations (B, D) to actions (B, A) in [−1, 1]."""
@@ -82,3 +84,22 @@ def evaluate(
         revealed_returns=revealed,
         lengths=np.array([len(episode.steps) for episode in played]),
     )
+
+
+def credit_of(
+    method: Method, state: Any, shape: ProblemShape, episode: Episode
+) -> npt.NDArray[np.float64]:
+    """What each step of an episode earned, as far as a method can say.
+
+    Raises:
+        ValueError: if it cannot.
+    """
+    if not method.backbone.tells_credit:
+        raise ValueError(
+            "This method does not assign credit to steps. Methods with a history function do "
+            "(hc-singleton, hc-pairwise-K, hc-rnn), and those with a credit rule (ircr, rrd, "
+            "rudder)."
+        )
+    parts = method.training.in_order(method.backbone, shape, episode.steps)
+    credit = [np.ravel(method.backbone.credit_of(state, part)) for part in parts]
+    return np.concatenate(credit).astype(np.float64)

@@ -87,6 +87,9 @@ class _Functions:
 
     def __init__(self, backbone: Any, shape: ProblemShape, precision: str) -> None:
         template = _plain(backbone.init(0, shape))
+        if template._fields[0] != "actor":
+            first = f"{type(template).__name__}.{template._fields[0]}"
+            raise TypeError(f"The first field of a state must be the actor, not {first}.")
         structure, self.structure = (jax.tree.structure(x) for x in (template.actor, template))
         self.actor_size = len(jax.tree.leaves(template.actor))  # the actor comes first
         self.traces = 0
@@ -122,7 +125,7 @@ class _Functions:
 
 def _plain(state: Any) -> Any:
     """The state with its key as plain words, so that every leaf is an ordinary array."""
-    return state._replace(key=jax.random.key_data(state.key))
+    return jax.tree.map(jnp.asarray, state._replace(key=jax.random.key_data(state.key)))
 
 
 _compiled = lru_cache(maxsize=32)(_Functions)

@@ -81,6 +81,11 @@ class CSVWriter:
         """Nothing is held back."""
 
 
+def has_rows(path: Path) -> bool:
+    """Whether a CSV file holds anything beside its header."""
+    return path.exists() and len(path.read_text().splitlines()) > 1
+
+
 class TensorBoardWriter:
     """Writes event files that TensorBoard shows."""
 
@@ -169,7 +174,7 @@ class Journal:
         seconds = self.seconds
         last = self.rows[-1] if self.rows else {"step": 0, "wall_time": 0}
         taken, since = step - last["step"], seconds - last["wall_time"]
-        full = {name: float(value) for name, value in row.items()} | {
+        full = {name: _number(name, value) for name, value in row.items()} | {
             "step": step,
             "wall_time": seconds,
             "steps_per_second": taken / since if since > 0 else 0.0,
@@ -185,3 +190,10 @@ class Journal:
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what `state` returned."""
         self.rows, self._spent = state["rows"], state["seconds"]
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Only numbers can be logged; {name} is {value!r}.") from error

@@ -74,6 +74,19 @@ class Loop:
         noise = self._exploration.standard_normal(shape, np.float32)
         return self._learner.act(observation, noise)
 
+    def start(self) -> None:
+        """Start the first episodes or, after an error in the middle of a step, new ones."""
+        if self.in_step:
+            self.lanes.give_up()
+            self._forget_open_episodes()
+            self.in_step = False
+        self.lanes.start()
+
+    def _forget_open_episodes(self) -> None:
+        for lane in range(len(self.lanes.observation)):
+            self.experience.start_episode(lane)
+            self.episodes.start_episode(lane)
+
     def state(self) -> dict[str, Array]:
         """Everything there is to save, as arrays by name."""
         return self.experience.state() | self.lanes.state() | self.episodes.state()
@@ -83,9 +96,7 @@ class Loop:
         self.experience.restore(state)
         self.episodes.restore(state)
         if not self.lanes.restore(state):
-            for lane in range(len(self.lanes.observation)):
-                self.experience.start_episode(lane)
-                self.episodes.start_episode(lane)
+            self._forget_open_episodes()
 
 
 class EpisodeStatistics:
