@@ -18,13 +18,12 @@ from belated.experience.rollout import Rollout
 from belated.experience.step import ProblemShape
 
 
-@runtime_checkable
-class Credit(Protocol):
-    """A rule that gives every step of a batch a reward, for the TD target to see."""
+class Rule(Protocol):
+    """What both kinds of rule have in common."""
 
     @property
     def needs(self) -> Needs:
-        """The optional fields of a batch that it looks at."""
+        """The optional fields of a batch that it looks at; of a rollout, ``dense_reward``."""
 
     @property
     def tells_credit(self) -> bool:
@@ -32,6 +31,11 @@ class Credit(Protocol):
 
     def init(self, rng: np.random.Generator, shape: ProblemShape) -> Any:
         """Make a fresh state."""
+
+
+@runtime_checkable
+class Credit(Rule, Protocol):
+    """A rule that gives every step of a batch a reward, for the TD target to see."""
 
     def update(self, state: Any, batch: IntervalBatch, key: jax.Array) -> tuple[Any, Metrics]:
         """Learn from a batch."""
@@ -41,19 +45,8 @@ class Credit(Protocol):
 
 
 @runtime_checkable
-class RolloutCredit(Protocol):
+class RolloutCredit(Rule, Protocol):
     """A rule that gives every step of a rollout a reward."""
-
-    @property
-    def needs(self) -> Needs:
-        """``dense_reward`` if it looks at that."""
-
-    @property
-    def tells_credit(self) -> bool:
-        """Whether its rewards say which steps of an interval earned its reward."""
-
-    def init(self, rng: np.random.Generator, shape: ProblemShape) -> Any:
-        """Make a fresh state."""
 
     def redistribute(
         self, state: Any, rollout: Rollout, key: jax.Array

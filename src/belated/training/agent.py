@@ -321,7 +321,8 @@ class Agent:
         spaces = Spaces.restored(manifest["spaces"])
         agent._set_up(from_json(manifest["method"]), spaces, manifest["seed"])
         agent.learner.leaves = persistence.read_state(path, agent.learner.state)
-        agent.folder = path.parent.resolve()
+        if path.parent == Path(folder):  # a run's checkpoint
+            agent.folder = Path(folder).resolve()
         agent.steps, agent._num_envs = manifest["steps"], manifest["num_envs"]
         agent.journal.restore(manifest["journal"])
         for name, state in manifest["generators"].items():
