@@ -163,13 +163,13 @@ def _actor_loss(
 ) -> tuple[jax.Array, jax.Array]:
     """Mean of α·log π − min_k Q_k(τ_{t_i−c:t} ∘ (s_t, a)), a ~ π.
 
-    The history enters through encodings that the critics' loss has made already. It takes no
+    The history enters through encodings that the critics' loss has made already: it takes no
     gradient, but it takes part in deciding which critic is the lowest.
     """
     observation = batch.observation
     action, log_prob = actor.sample(observation, noise)
     values = [
-        critic.value(jax.lax.stop_gradient(encoding), observation, action)
+        critic.value(encoding, observation, action)
         for critic, encoding in zip(critics, encodings, strict=True)
     ]
     loss = jnp.mean(alpha * log_prob - jnp.min(jnp.stack(values), axis=0))

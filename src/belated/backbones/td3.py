@@ -139,5 +139,4 @@ def _actor_loss(
 ) -> jax.Array:
     """−mean Q(τ_{t_i−c:t} ∘ (s_t, π(s_t))); the history takes no gradient."""
     observation = batch.observation
-    encoding = jax.lax.stop_gradient(encoding)
     return -jnp.mean(critic.value(encoding, observation, actor.mode(observation)))

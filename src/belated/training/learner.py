@@ -34,8 +34,12 @@ class Learner:
         self, backbone: Backbone, shape: ProblemShape, seed: int, precision: str = "float32"
     ) -> None:
         keep_freed_memory()
-        parts: Any = (backbone, shape, precision)
-        self._functions = _compiled(*parts)  # (a dataclass that is frozen can be hashed)
+        parts: Any = (
+            backbone,
+            shape,
+            precision,
+        )  # (they can be hashed, though no type says so)
+        self._functions = _compiled(*parts)
         self.leaves: Leaves = self._functions.init(seed)
 
     @property
