@@ -107,6 +107,24 @@ def test_a_padded_window_equals_the_unpadded_one(config: Any, overlap: int) -> N
         np.testing.assert_allclose(x, y, atol=1e-6)
 
 
+next_histories = quick_jit(next_history_of, static_argnums=1)
+
+
+@pytest.mark.parametrize(("max_length", "overlap"), SHAPES)
+def test_without_the_phase_the_next_history_has_none_and_is_else_the_same(
+    max_length: int, overlap: int
+) -> None:
+    batch, shape = random_batch(max_length, overlap, size=ROWS)
+    window = batch.window.copy()
+    window[..., shape.phase_place] = 0
+    silent, silent_mask = next_histories(batch._replace(window=window), shape._replace(phase=False))
+    assert not silent[..., shape.phase_place].any()
+    steps, mask = next_histories(batch, shape)
+    assert (steps[..., shape.phase_place] < 0).any() == (overlap > 0)  # where there is a phase
+    np.testing.assert_array_equal(silent, steps.at[..., shape.phase_place].set(0))
+    np.testing.assert_array_equal(silent_mask, mask)
+
+
 @pytest.mark.parametrize("config", CRITICS, ids=str)
 def test_padding_takes_no_gradient_and_gives_none(config: Any) -> None:
     batch, shape = random_batch(5, 2, size=ROWS)
@@ -202,7 +220,7 @@ def both_values(history: Any, window: Any, mask: Any) -> tuple[Any, Any]:
 def test_a_history_is_its_last_prefix(history: HistoryConfig) -> None:
     """Also where there are more steps than one tile holds, and where there are none at all."""
     batch, shape = random_batch(5, 2, size=130)
-    next_mask = quick_jit(next_history_of, static_argnums=1)(batch, shape)[1]
+    next_mask = next_histories(batch, shape)[1]
     for mask in (batch.window_mask, next_mask, 0 * batch.window_mask):
         value, last = both_values(built(HC(history, 0.5), shape).history, batch.window, mask)
         np.testing.assert_allclose(value, last, atol=1e-5)

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from broken_envs import DEFECTS, NOT_FATAL, Broken
+from broken_envs import DEFECTS, NOT_FATAL, Broken, phase
 from gymnasium.wrappers import TimeLimit
 from scripted_envs import RandomEnv, ScriptedEnv
 
@@ -34,7 +34,7 @@ def test_unrevealed_rewards_are_told() -> None:
 
 def test_an_interval_longer_than_declared_is_told() -> None:
     env = IntervalPhase(DelayReward(ScriptedEnv([1.0] * 30), 5))
-    env.env.interval_spec = IntervalSpec(4)  # type: ignore[attr-defined]
+    env.interval_spec = IntervalSpec(4)
     codes = {finding.code for finding in check_delayed_env(env, steps=60).findings}
     assert "too-long" in codes
 
@@ -53,6 +53,39 @@ def test_a_missing_phase_is_told() -> None:
     findings = check_delayed_env(DelayReward(ScriptedEnv([1.0] * 30), 5), steps=60).findings
     assert [finding.code for finding in findings] == ["phase"]
     assert "belated.IntervalPhase" in findings[0].message
+
+
+def test_a_phase_that_is_turned_off_must_read_0() -> None:
+    def well_formed() -> Any:
+        return belated.delay(ScriptedEnv([1.0] * 30), interval=4, phase=False)
+
+    assert not check_delayed_env(well_formed(), steps=60).findings
+    random_agent(well_formed()).learn(60)
+    for spoil in (phase(1e-6), phase(0.25)):
+        env = Broken(spoil)
+        env.interval_spec = IntervalSpec(4, phase=False)  # type: ignore[attr-defined]
+        (finding,) = check_delayed_env(env, steps=60).findings
+        assert finding.code == "phase"
+        assert "its phase is turned off and must read 0" in finding.message
+        with pytest.raises(ValueError, match="its phase is turned off and must read 0"):
+            random_agent(env).learn(60)
+
+
+def test_a_vector_whose_environments_disagree_about_the_phase_is_told() -> None:
+    def make(told: bool) -> Any:
+        return lambda: belated.delay(ScriptedEnv([1.0] * 30), interval=4, phase=told)
+
+    for each_told in ((True, False), (False, True)):
+        envs = gym.vector.SyncVectorEnv([make(told) for told in each_told])
+        with pytest.raises(ValueError, match="step 1: the observation ends with"):
+            random_agent(envs).learn(60)
+
+
+@pytest.mark.filterwarnings("ignore:.*must wrap outside TimeLimit")
+def test_a_time_limit_between_the_intervals_and_the_phase_is_told() -> None:
+    env = IntervalPhase(TimeLimit(DelayReward(ScriptedEnv([1.0] * 30), 5), 7))
+    (finding,) = check_delayed_env(env, steps=60).findings
+    assert "A TimeLimit is outside the intervals" in finding.message
 
 
 @pytest.mark.filterwarnings("ignore:.*must wrap outside TimeLimit")

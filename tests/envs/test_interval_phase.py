@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scripted_envs import ScriptedEnv, rollout
 
 import belated
-from belated import DelayReward, IntervalPhase
+from belated import DelayReward, IntervalPhase, IntervalSpec
 
 
 @given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 12), st.integers(0, 2**31))
@@ -33,6 +33,40 @@ def test_the_rest_of_the_observation_is_untouched() -> None:
     phased = rollout(belated.delay(ScriptedEnv([1.0] * 10), interval=4))
     for a, b in zip(plain, phased, strict=True):
         np.testing.assert_array_equal(a[0].astype(np.float32), b[0][:-1])
+
+
+@given(st.integers(1, 50), st.integers(1, 12), st.integers(0, 12), st.integers(0, 2**31))
+def test_turned_off_it_always_reads_0_and_nothing_else_changes(
+    episode: int, low: int, spread: int, seed: int
+) -> None:
+    on, off = (
+        belated.delay(ScriptedEnv([1.0] * episode), interval=(low, low + spread), phase=phase)
+        for phase in (True, False)
+    )
+    assert off.observation_space == on.observation_space
+    for a, b in zip(rollout(on, seed=seed), rollout(off, seed=seed), strict=True):
+        assert b[0][-1] == 0
+        np.testing.assert_array_equal(a[0][:-1], b[0][:-1])
+        assert a[1:] == b[1:]
+
+
+@pytest.mark.parametrize("phase", [True, False])
+def test_the_outermost_declaration_says_whether_the_phase_is_told(phase: bool) -> None:
+    inner = ScriptedEnv([1.0] * 5)
+    for env in (
+        belated.delay(inner, 4, overlap=2, phase=phase),
+        belated.mark(inner, period=4, overlap=2, phase=phase),
+        IntervalPhase(DelayReward(inner, 4, overlap=2), phase=phase),
+    ):
+        assert env.get_wrapper_attr("interval_spec") == IntervalSpec(4, 2, phase)
+        assert [step[0][-1] for step in rollout(env)] == [
+            phase * position / 4 for position in (0, 1, 2, 3, 0, 0)
+        ]
+
+
+def test_the_phase_is_on_or_off() -> None:
+    with pytest.raises(ValueError, match="phase must be True or False, got 'no'"):
+        belated.delay(ScriptedEnv([1.0]), 4, phase="no")  # type: ignore[arg-type]
 
 
 def test_bounds_beyond_float32_become_infinite() -> None:

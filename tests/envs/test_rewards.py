@@ -14,9 +14,12 @@ from belated.envs.rewards import (
     IntervalReward,
     Max,
     Square,
+    SquareSum,
     Sum,
+    SumSquare,
     WeightedSum,
     Window,
+    names_code,
     parse_reward,
 )
 
@@ -43,6 +46,71 @@ def test_named_rewards_are_what_the_paper_says(rewards: list[float]) -> None:
     assert Max()(window) == 10 * max(rewards)
     expected = 4 * mean if abs(mean) < 1 else 4 * np.sign(mean) * mean**2
     assert Square()(window) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "sum_square", "square_sum"),
+    [
+        ([3.0], 9.0, 9.0),
+        ([-3.0], -9.0, -9.0),
+        ([0.0, 0.0], 0.0, 0.0),
+        ([1.0, 2.0, -3.0], -4.0, 0.0),  # 1 + 4 − 9; 0²
+        ([1.0, 2.0, 3.0, -2.0], 10.0, 4.0),  # 1 + 4 + 9 − 4; 4²/4
+        ([-1.0, -2.0, 0.5, 0.0, -1.5], -7.0, -3.2),  # −1 − 4 + 0.25 − 2.25; −4²/5
+    ],
+)
+def test_squares_keep_their_sign(
+    rewards: list[float], sum_square: float, square_sum: float
+) -> None:
+    assert SumSquare()(window_of(rewards)) == pytest.approx(sum_square)
+    assert SquareSum()(window_of(rewards)) == pytest.approx(square_sum)
+
+
+@given(st.lists(numbers, min_size=1, max_size=30))
+def test_the_squares_of_an_interval_agree_where_they_should(rewards: list[float]) -> None:
+    window = window_of(rewards)
+    mean = statistics.fmean(rewards)
+    per_step = [SquareSum()(window_of([reward])) for reward in rewards]
+    assert SumSquare()(window) == pytest.approx(sum(per_step), abs=1e-9)
+    if abs(mean) >= 1:
+        assert SquareSum()(window) == pytest.approx(len(rewards) / 4 * Square()(window))
+    alike = window_of([mean] * len(rewards))  # then it does not matter what is squared
+    assert SquareSum()(alike) == pytest.approx(SumSquare()(alike), abs=1e-9)
+
+
+whole_numbers = st.integers(-50, 50).map(float)  # with which sums of squares are exact
+
+
+@st.composite
+def quadruples(draw: st.DrawFn) -> list[list[list[float]]]:
+    """Two histories of one length, each followed by two continuations of one length."""
+    histories, continuations = (
+        draw(st.lists(piece, min_size=2, max_size=2))
+        for piece in (
+            st.lists(whole_numbers, min_size=size, max_size=size)
+            for size in (draw(st.integers(1, 5)), draw(st.integers(1, 5)))
+        )
+    )
+    return [[history + continuation for continuation in continuations] for history in histories]
+
+
+@given(quadruples())
+def test_the_sum_of_squares_is_strongly_past_invariant(pieces: list[list[list[float]]]) -> None:
+    (a, b), (c, d) = ([SumSquare()(window_of(rewards)) for rewards in row] for row in pieces)
+    assert a - b == c - d
+
+
+@given(quadruples())
+def test_the_square_of_the_sum_is_past_invariant(pieces: list[list[list[float]]]) -> None:
+    (a, b), (c, d) = ([SquareSum()(window_of(rewards)) for rewards in row] for row in pieces)
+    assert np.sign(a - b) == np.sign(c - d)
+
+
+def test_the_square_of_the_sum_is_not_strongly_past_invariant() -> None:
+    """After 0 the continuations 1 and 3 are 4 apart, after 2 they are 8 apart."""
+    pieces = [[0.0, 3.0], [0.0, 1.0], [2.0, 3.0], [2.0, 1.0]]
+    a, b, c, d = (SquareSum()(window_of(rewards)) for rewards in pieces)
+    assert (a - b, c - d) == (4.0, 8.0)
 
 
 @given(st.lists(numbers, min_size=1, max_size=20), st.integers(0, 5))
@@ -94,9 +162,13 @@ def test_a_function_sees_the_window_and_its_mask() -> None:
     ]
 
 
-@pytest.mark.parametrize("reward", [Sum(), Max(), Square(), WeightedSum((0.1, 1 / 3, 2.0))])
+@pytest.mark.parametrize(
+    "reward",
+    [Sum(), Max(), Square(), SumSquare(), SquareSum(), WeightedSum((0.1, 1 / 3, 2.0))],
+)
 def test_text_is_read_back_as_the_same_reward(reward: IntervalReward) -> None:
     assert parse_reward(str(reward)) == reward
+    assert not names_code(str(reward))
 
 
 def test_a_function_is_found_by_its_name() -> None:
@@ -111,6 +183,8 @@ def test_a_function_is_found_by_its_name() -> None:
     [
         ("summ", "There are sum, max, square"),
         (3, "There are sum, max, square"),
+        ("sum-squares", "There are sum, max, square, sum-square, square-sum, weighted"),
+        ("sum-square:2", "sum-square takes no arguments"),
         ("weighted:1,two", "Cannot read the reward"),
         ("weighted:1,nan", "finite"),
         ("no_such_module:f", "Cannot import"),
@@ -130,6 +204,8 @@ def test_bad_rewards_are_refused(spec: Any, said: str) -> None:
     [
         (Max(), "max reward is not defined for overlapping"),
         (Square(), "square reward is not defined for overlapping"),
+        (SumSquare(), "sum-square reward is not defined for overlapping"),
+        (SquareSum(), "square-sum reward is not defined for overlapping"),
         (WeightedSum((1.0,) * 20), "need 25"),
         (FunctionReward(spread), "must also take the mask"),
     ],

@@ -17,7 +17,8 @@ from scripted_envs import rollout
 import belated
 from belated import TASKS, DelayReward, IntervalPhase, IntervalSpec
 from belated.envs.layers import layers
-from belated.envs.tasks import POINT_REACH
+from belated.envs.tasks import POINT_REACH, TABULAR, Task
+from belated.experience.lanes import copies_of
 
 
 def assert_same_episode(first: gym.Env[Any, Any], second: gym.Env[Any, Any]) -> None:
@@ -32,6 +33,14 @@ def test_the_papers_tasks_are_all_there() -> None:
     assert "belated/HalfCheetah-sum-n15to20-c5-v0" in TASKS
     assert "belated/Reacher-square-n10to20-v0" in TASKS
     assert all(task_id in gym.registry for task_id in (*TASKS, POINT_REACH))
+
+
+@pytest.mark.parametrize("reward", ["sum-square", "square-sum"])
+def test_ids_of_rewards_with_a_hyphen_are_ids_that_gymnasium_takes(reward: str) -> None:
+    task = Task("HalfCheetah-v5", reward, "15:20")
+    assert task.id == f"belated/HalfCheetah-{reward}-n15to20-v0"
+    assert EnvSpec(task.id).name == f"HalfCheetah-{reward}-n15to20"
+    assert task.id not in gym.registry
 
 
 @pytest.mark.parametrize("task_id", TASKS)
@@ -119,6 +128,60 @@ def test_make_delays_any_environment() -> None:
     env = belated.make("Pendulum-v1", interval=10, reward="max")
     assert env.get_wrapper_attr("interval_spec") == IntervalSpec(10)
     assert sum(step[1] != 0 for step in rollout(env)[1:]) <= 20
+
+
+@pytest.mark.parametrize("task_id", [*list(TASKS)[::12], POINT_REACH, *TABULAR])
+def test_make_turns_the_phase_of_any_task_off(task_id: str) -> None:
+    on, off = belated.make(task_id), belated.make(task_id, phase=False)
+    told = on.get_wrapper_attr("interval_spec")
+    assert off.get_wrapper_attr("interval_spec") == IntervalSpec(
+        told.max_length, told.overlap, False
+    )
+    assert [type(layer) for layer in layers(off)] == [type(layer) for layer in layers(on)]
+    on.reset(seed=1)
+    off.reset(seed=1)
+    on.action_space.seed(1)
+    for _ in range(25):
+        action = on.action_space.sample()
+        a, b = on.step(action), off.step(action)
+        assert b[0][-1] == 0
+        np.testing.assert_array_equal(a[0][:-1], b[0][:-1])
+        assert a[1:4] == b[1:4]
+        if a[2] or a[3]:
+            break
+
+
+def test_make_delays_any_environment_without_a_phase() -> None:
+    env = belated.make("Pendulum-v1", interval=20, phase=False)
+    assert env.get_wrapper_attr("interval_spec") == IntervalSpec(20, phase=False)
+    assert not any(step[0][-1] for step in rollout(env))
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        belated.make("belated/Reacher-sum-n15to20-c5-v0", phase=False),
+        belated.make(POINT_REACH, phase=False),
+        belated.make("Pendulum-v1", interval=7, phase=False),
+        belated.mark(gym.make("Pendulum-v1"), period=7, phase=False),
+    ],
+    ids=str,
+)
+def test_the_spec_remembers_that_there_is_no_phase(env: gym.Env[Any, Any]) -> None:
+    assert env.spec is not None
+    vector = gym.make_vec(env.spec, num_envs=2, vectorization_mode="sync")
+    rebuilt = [gym.make(env.spec), gym.make(EnvSpec.from_json(env.spec.to_json()))]
+    for copy in (*rebuilt, *vector.envs, *copies_of(env, 2)):  # type: ignore[attr-defined]
+        assert copy.get_wrapper_attr("interval_spec").phase is False
+        assert_same_episode(env, copy)
+
+
+def test_make_says_what_to_do_if_there_is_no_phase_to_turn_off() -> None:
+    gym.register("scripted/Late-v0", entry_point="belated.envs.point_reach:PointReachEnv")
+    with pytest.raises(ValueError, match=r"wrap it: belated\.IntervalPhase\(env, phase=False\)"):
+        belated.make("scripted/Late-v0", phase=False)
+    env = IntervalPhase(belated.make("scripted/Late-v0"), phase=False)
+    assert belated.check_delayed_env(env, steps=100).ok
 
 
 def test_make_leaves_a_delayed_environment_as_it_is() -> None:

@@ -46,7 +46,7 @@ def next_history(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, 
 def _next_overlap(batch: IntervalBatch, shape: ProblemShape) -> tuple[jax.Array, jax.Array]:
     """The last c steps of each window, as the overlap of the interval that follows.
 
-    They are the same steps, but their phase counts from t_{i+1} instead of t_i.
+    They are the same steps, but their phase, if it is told, counts from t_{i+1} instead of t_i.
 
     Returns:
         The steps (c, B, D + A) and their mask (c, B).

@@ -7,7 +7,16 @@ from belated.envs.intervals import IntervalInfo, IntervalSpec
 from belated.envs.lengths import Choice, Fixed, IntervalLength, Uniform, parse_length
 from belated.envs.mark_intervals import MarkIntervals, mark
 from belated.envs.point_reach import PointReachEnv
-from belated.envs.rewards import IntervalReward, Max, Square, Sum, WeightedSum, parse_reward
+from belated.envs.rewards import (
+    IntervalReward,
+    Max,
+    Square,
+    SquareSum,
+    Sum,
+    SumSquare,
+    WeightedSum,
+    parse_reward,
+)
 from belated.envs.rules import Finding
 from belated.envs.tasks import TASKS, Task, make, register_tasks
 
@@ -27,7 +36,9 @@ __all__ = [
     "Max",
     "PointReachEnv",
     "Square",
+    "SquareSum",
     "Sum",
+    "SumSquare",
     "Task",
     "Uniform",
     "WeightedSum",

@@ -37,8 +37,9 @@ class DelayReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         env: the environment to delay.
         interval: the distribution of lengths: ``20``, ``"15:20"``, ``"5=0.2,10=0.8"``, or an
             `IntervalLength`.
-        reward: the reward of an interval: ``"sum"``, ``"max"``, ``"square"``, an
-            `IntervalReward`, or a function of (observations, actions, rewards).
+        reward: the reward of an interval: ``"sum"``, ``"max"``, ``"square"``, ``"sum-square"``,
+            ``"square-sum"``, an `IntervalReward`, or a function of (observations, actions,
+            rewards).
         overlap: c, how many steps before the interval its reward also depends on.
 
     Example:
@@ -163,20 +164,22 @@ def delay(
     interval: LengthLike,
     reward: RewardLike = "sum",
     overlap: int = 0,
+    *,
+    phase: bool = True,
 ) -> AnyEnv:
     """Delay an environment's reward and append the phase to its observation.
 
-    The arguments are those of `DelayReward`.
+    The arguments are those of `DelayReward`, and ``phase`` is that of `IntervalPhase`.
 
     Example:
         >>> import belated, gymnasium as gym
         >>> env = belated.delay(gym.make("Pendulum-v1"), interval="15:20", reward="sum")
         >>> env.get_wrapper_attr("interval_spec")
-        IntervalSpec(max_length=20, overlap=0)
+        IntervalSpec(max_length=20, overlap=0, phase=True)
         >>> env.observation_space.shape  # Pendulum's three numbers and the phase
         (4,)
     """
-    return IntervalPhase(DelayReward(env, interval, reward, overlap))
+    return IntervalPhase(DelayReward(env, interval, reward, overlap), phase=phase)
 
 
 def _require_array_observations(env: AnyEnv) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
@@ -18,14 +19,19 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     Policies of the class Π_s see it alongside the state. It is 0 at reset and in the observation
     that follows an interval's end, so it is always in [0, 1).
 
+    Turned off, its place is still there, so that networks and saved agents keep their layout, but
+    it always reads 0. The learner is told so by ``interval_spec`` and keeps the phase from all else
+    that it looks at, such as the windows of histories.
+
     Args:
         env: an environment with intervals (`DelayReward`, `MarkIntervals`, or one that declares
             ``interval_spec`` and sets ``info["interval"]`` itself) and a one-dimensional ``Box``
             observation.
+        phase: whether to tell the phase.
     """
 
-    def __init__(self, env: AnyEnv) -> None:
-        RecordConstructorArgs.__init__(self)
+    def __init__(self, env: AnyEnv, *, phase: bool = True) -> None:
+        RecordConstructorArgs.__init__(self, phase=phase)
         gym.Wrapper.__init__(self, env)
         spec = find_interval_spec(env)
         if spec is None:
@@ -46,7 +52,7 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 np.append(space.high, 1).astype(np.float32),
             )
         self._size = space.shape[0] + 1
-        self._max_length = spec.max_length
+        self.interval_spec = replace(spec, phase=phase)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -61,7 +67,8 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Step the inner environment and append the phase of the *next* step."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         interval = info["interval"]
-        phase = 0.0 if interval["end"] else (interval["step"] + 1) / self._max_length
+        position = 0 if interval["end"] else interval["step"] + 1
+        phase = self.interval_spec.phase_at(position)
         return self._append(observation, phase), reward, terminated, truncated, info
 
     def _append(self, observation: Any, phase: float) -> npt.NDArray[np.float32]:

@@ -20,16 +20,28 @@ class IntervalSpec:
         max_length: n_max, the largest number of steps in an interval. It scales the phase and
             fixes the width of the windows that are sampled from the replay.
         overlap: c, how many steps before the interval its reward may also depend on.
+        phase: whether observations tell the phase, or read 0 in its place. `IntervalPhase` sets it.
     """
 
     max_length: int
     overlap: int = 0
+    phase: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(
             self, "max_length", positive_int(self.max_length, "The largest interval length")
         )
         object.__setattr__(self, "overlap", non_negative_int(self.overlap, "The overlap"))
+        if not isinstance(self.phase, bool):
+            raise ValueError(f"phase must be True or False, got {self.phase!r}.")
+
+    def phase_at(self, position: int) -> float:
+        """What observations read as the phase, so many steps after an interval's start.
+
+        >>> IntervalSpec(20).phase_at(5), IntervalSpec(20, phase=False).phase_at(5)
+        (0.25, 0.0)
+        """
+        return position / self.max_length if self.phase else 0.0
 
 
 class IntervalInfo(TypedDict):

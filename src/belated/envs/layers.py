@@ -25,9 +25,11 @@ def has_time_limit(env: AnyEnv) -> bool:
 
 def has_time_limit_outside_intervals(env: AnyEnv) -> bool:
     """Whether a TimeLimit is outside the layer that counts intervals, which misses its cuts."""
+    outside = limited = False
     for layer in layers(env):
-        if isinstance(layer, TimeLimit):
-            return True
+        limited = limited or isinstance(layer, TimeLimit)
+        # The innermost one that declares intervals counts them; others, such as `IntervalPhase`,
+        # only say more about them.
         if "interval_spec" in vars(layer) or hasattr(type(layer), "interval_spec"):
-            return False
-    return False
+            outside = limited
+    return outside

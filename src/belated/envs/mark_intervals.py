@@ -134,10 +134,11 @@ def mark(
     when: Predicate | str | None = None,
     period: int | Literal["episode"] | None = None,
     overlap: int = 0,
+    phase: bool = True,
 ) -> AnyEnv:
     """Mark the intervals of an environment whose reward is already late and append the phase.
 
-    The arguments are those of `MarkIntervals`.
+    The arguments are those of `MarkIntervals`, and ``phase`` is that of `IntervalPhase`.
 
     Example:
         >>> import belated, gymnasium as gym
@@ -148,4 +149,4 @@ def mark(
     marked = MarkIntervals(
         env, max_length, info_key=info_key, when=when, period=period, overlap=overlap
     )
-    return IntervalPhase(marked)
+    return IntervalPhase(marked, phase=phase)

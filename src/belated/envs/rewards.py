@@ -141,6 +141,29 @@ class Square(_WithoutOverlap):
 
 @register
 @dataclass(frozen=True)
+class SumSquare(_WithoutOverlap):
+    """The sum of the squares of the per-step rewards, each with its sign: Σ|r|·r."""
+
+    name: ClassVar[str] = "sum-square"
+
+    def __call__(self, window: Window) -> float:  # noqa: D102
+        return math.fsum(abs(reward) * reward for reward in window.rewards)
+
+
+@register
+@dataclass(frozen=True)
+class SquareSum(_WithoutOverlap):
+    """The square of the sum of the per-step rewards, with its sign, for each step: |Σr|·Σr/n."""
+
+    name: ClassVar[str] = "square-sum"
+
+    def __call__(self, window: Window) -> float:  # noqa: D102
+        total = math.fsum(window.rewards)
+        return abs(total) * total / window.length
+
+
+@register
+@dataclass(frozen=True)
 class WeightedSum(IntervalReward):
     """Σ w_k · r_k over the window, where k = j − t_i + c counts from the overlap's first step.
 

@@ -110,7 +110,11 @@ def _unfit_layers(env: AnyEnv) -> Iterator[Finding]:
                 "must come last and unchanged. Put belated's wrappers outside it.",
             )
             return
-    yield Finding("phase", f"{env} lacks the phase: wrap it in belated.IntervalPhase.")
+    yield Finding(
+        "phase",
+        f"{env} lacks the phase: wrap it in belated.IntervalPhase, with phase=False if agents are "
+        "not to see it.",
+    )
 
 
 class IntervalRules:
@@ -216,7 +220,7 @@ class IntervalRules:
             yield self._finding("not-finite", f"the reward is {reward}.")
 
     def _observation(self, observation: Any, position: int) -> Iterator[Finding]:
-        """Check an observation's shape and values, and that its phase is that of the next step."""
+        """Check an observation's shape and values, the phase of the next step included."""
         shape = np.shape(observation)
         if shape != (self.size,):
             yield self._finding(
@@ -227,8 +231,18 @@ class IntervalRules:
         if not np.isfinite(observation).all():
             yield self._finding("not-finite", "the observation contains NaN or infinity.")
             return
-        expected, observed = position / self.spec.max_length, float(observation[-1])
-        if abs(observed - expected) > 1e-5:
+        yield from self._phase(float(observation[-1]), position)
+
+    def _phase(self, observed: float, position: int) -> Iterator[Finding]:
+        expected = self.spec.phase_at(position)
+        if not self.spec.phase and observed != 0:
+            yield self._finding(
+                "phase",
+                f"the observation ends with {observed:g}, but its phase is turned off and must "
+                "read 0. Wrap the environment in belated.IntervalPhase(env, phase=False), "
+                "outermost.",
+            )
+        elif abs(observed - expected) > 1e-5:
             out_of_range = "" if 0 <= observed < 1 else ", out of the range [0, 1)"
             yield self._finding(
                 "phase",

@@ -106,6 +106,7 @@ def make(
     interval: LengthLike | None = None,
     reward: RewardLike | None = None,
     overlap: int | None = None,
+    phase: bool = True,
     **kwargs: Any,
 ) -> AnyEnv:
     """Make a delayed environment, for training or for evaluation.
@@ -116,6 +117,7 @@ def make(
         interval: as for `belated.delay`; needed exactly if ``env_id`` is not delayed yet.
         reward: as for `belated.delay`, ``"sum"`` by default.
         overlap: as for `belated.delay`, 0 by default.
+        phase: False turns the phase off; otherwise it is as ``env_id`` has it, on for every task.
         **kwargs: passed on to ``gym.make``, for example ``render_mode``.
 
     Example:
@@ -134,13 +136,23 @@ def make(
                 f"{env_id} has intervals of its own; leave out {', '.join(given)}, or name the "
                 "environment underneath."
             )
-        return env
+        return env if phase else _without_phase(env)
     if interval is None:
         raise ValueError(
             f"{env_id} does not say how its reward is delayed. Give interval=20, interval='15:20' "
             "or similar; if its reward is already late, mark its intervals with belated.mark."
         )
-    return delay(env, interval, "sum" if reward is None else reward, overlap or 0)
+    return delay(env, interval, "sum" if reward is None else reward, overlap or 0, phase=phase)
+
+
+def _without_phase(env: AnyEnv) -> AnyEnv:
+    """Turn off the phase of an environment that declares its intervals."""
+    if not isinstance(env, IntervalPhase):
+        raise ValueError(
+            f"Cannot turn off the phase of {env}: its outermost wrapper is no IntervalPhase. Make "
+            "it without one, and then wrap it: belated.IntervalPhase(env, phase=False)."
+        )
+    return IntervalPhase(env.env, phase=False)
 
 
 def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:

@@ -234,7 +234,8 @@ class VectorLanes:
 
 
 def _rules_for(shape: ProblemShape) -> IntervalRules:
-    return IntervalRules(IntervalSpec(shape.max_length, shape.overlap), shape.observation_size)
+    spec = IntervalSpec(shape.max_length, shape.overlap, shape.phase)
+    return IntervalRules(spec, shape.observation_size)
 
 
 def _info_of(infos: dict[str, Any], lane: int) -> dict[str, Any]:

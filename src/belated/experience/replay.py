@@ -39,7 +39,7 @@ class IntervalReplay:
             )
         self._rings = [Ring(size, shape, needs) for _ in range(lanes)]
         self._offsets = np.arange(-shape.overlap, shape.max_length)[:, None]  # (W, 1)
-        # What the phase reads in each place of a window: negative in the overlap.
+        # What the phase reads in each place of a window: negative in the overlap, 0 if it is off.
         self._window_phase = shape.phases(-shape.overlap, shape.max_length)
 
     def __len__(self) -> int:

@@ -42,7 +42,8 @@ class Spaces:
         observations, actions = spaces_of(env)
         spec = spec_of(env)
         assert spec is not None  # an unfit environment has been refused
-        shape = ProblemShape(observations.shape[0], actions.shape[0], spec.max_length, spec.overlap)
+        sizes = observations.shape[0], actions.shape[0]
+        shape = ProblemShape(*sizes, spec.max_length, spec.overlap, spec.phase)
         low, high = (bound.astype(np.float32).tolist() for bound in (actions.low, actions.high))
         return cls(shape, tuple(low), tuple(high))
 
@@ -75,7 +76,7 @@ class Spaces:
         """An observation, or a batch of them, as a batch (B, D).
 
         Raises:
-            ValueError: if it has another shape.
+            ValueError: if it has another shape, or tells a phase that is turned off.
         """
         array = np.asarray(observation, np.float32)
         size = self.shape.observation_size
@@ -83,6 +84,12 @@ class Spaces:
             raise ValueError(
                 f"Expected an observation of {size} numbers (the environment's own and the phase), "
                 f"or a batch of them, got the shape {array.shape}."
+            )
+        if not self.shape.phase and array[..., self.shape.phase_place].any():
+            # Nothing was learned about this input: another value would add noise to the actions.
+            raise ValueError(
+                "The agent was trained with the phase turned off, so that the last number of an "
+                "observation is 0. Make its environment with phase=False too."
             )
         return np.atleast_2d(array)
 
@@ -92,6 +99,6 @@ class Spaces:
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Spaces:
-        """Undo `state`."""
+        """Undo `state`; what was saved before there was a choice has the phase."""
         shape = ProblemShape(**state["shape"])
         return cls(shape, tuple(state["low"]), tuple(state["high"]))

@@ -58,6 +58,7 @@ class ProblemShape(NamedTuple):
     action_size: int
     max_length: int
     overlap: int
+    phase: bool = True  # whether it is told: its place in an observation is there in any case
 
     @property
     def state_size(self) -> int:
@@ -88,6 +89,9 @@ class ProblemShape(NamedTuple):
         return self.state_size
 
     def phases(self, first: int, last: int) -> Floats:
-        """The phases j/n_max of positions from ``first`` to before ``last``, as a column (·, 1)."""
+        """The phases j/n_max of positions from ``first`` to before ``last``, as a column (·, 1).
+
+        They are 0 if the phase is not told.
+        """
         positions = np.arange(first, last)[:, None]
-        return (positions / self.max_length).astype(np.float32)
+        return (positions * self.phase / self.max_length).astype(np.float32)
