@@ -10,6 +10,7 @@ Compose your own from the same parts:
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -109,11 +110,15 @@ METHODS: dict[str, Method] = {
 def find_method(name: str) -> Method:
     """Return the method of a name; hc-pairwise-K and td3-hc-pairwise-K work for any K.
 
+    ``your_module:NAME`` imports your_module and takes the method or backbone that it calls so.
+
     >>> find_method("hc-pairwise-2").backbone.critic
     HC(history=Pairwise(reach=2, units=(48, 48)), regularizer=5.0)
     """
     if name in METHODS:
         return METHODS[name]
+    if ":" in name:
+        return _imported(name)
     pairwise = re.fullmatch(r"(td3-)?hc-pairwise-([1-9]\d*)", name)
     if pairwise is None:
         raise ValueError(
@@ -122,6 +127,16 @@ def find_method(name: str) -> Method:
         )
     three = METHODS[f"{pairwise[1] or ''}hc-pairwise-3"]
     return override(three, {"reach": int(pairwise[2])})
+
+
+def _imported(name: str) -> Method:
+    try:
+        found = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"Cannot import the method {name!r}: {error}.") from error
+    if not isinstance(found, (Method, Backbone)) or isinstance(found, type):
+        raise ValueError(f"{name} is no method and no backbone, but {found!r}.")
+    return as_method(found)
 
 
 def as_method(method: str | Method | Backbone) -> Method:

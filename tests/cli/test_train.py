@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from belated.cli import main
-from belated.cli.train import Train, _overrides
+from belated.training.run import RunSettings
 
 QUICK = ["--learning-starts", "60", "--eval-every", "50", "--eval-episodes", "1", "--no-progress",
          "--set", "hidden=[8,8]", "batch_size=8"]  # fmt: skip
@@ -126,6 +126,5 @@ def test_a_strangers_folder_imports_nothing(
     [("False", False), ("false", False), ("None", None), (".5", 0.5), ("[8, 8]", (8, 8))],
 )
 def test_values_may_be_written_as_json_or_as_python(text: str, value: Any) -> None:
-    config = Train(env="Pendulum-v1", set=[f"x={text}"])
-    found = _overrides(config)["x"]
+    found = RunSettings(env="Pendulum-v1", set=[f"x={text}"]).overrides()["x"]
     assert (tuple(found) if isinstance(found, list) else found) == value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import tyro
@@ -12,6 +13,10 @@ from belated.cli.check_reward import check_reward
 from belated.cli.credit import credit
 from belated.cli.demo import demo
 from belated.cli.evaluate import evaluate
+from belated.cli.plot import plot
+from belated.cli.report import report
+from belated.cli.reproduce import reproduce
+from belated.cli.sweep import compare, sweep_grid
 from belated.cli.theory import theory
 from belated.cli.train import Train, train
 
@@ -26,6 +31,11 @@ COMMANDS: dict[str, Any] = {
     "train": _train,
     "evaluate": evaluate,
     "credit": credit,
+    "compare": compare,
+    "sweep": sweep_grid,
+    "reproduce": reproduce,
+    "plot": plot,
+    "report": report,
     "demo": demo,
     "check-env": check_env,
     "check-reward": check_reward,
@@ -35,6 +45,8 @@ COMMANDS: dict[str, Any] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # where people keep environments of their own
     try:
         code: int = tyro.extras.subcommand_cli_from_dict(
             COMMANDS,

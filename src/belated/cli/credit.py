@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from belated.analysis.figures import credit_chart
-from belated.cli.evaluate import load_run
+from belated.training.run import load_run
 
 
 def credit(

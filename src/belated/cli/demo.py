@@ -10,6 +10,7 @@ from rich.console import Console
 
 import belated
 from belated.analysis.figures import learning_curves, point_reach_heatmap
+from belated.analysis.runs import Run
 from belated.training.callbacks import Evaluate, ProgressBar
 
 SETTINGS: dict[str, Any] = {"hidden": (64, 64), "learning_rate": 1e-3}
@@ -28,24 +29,24 @@ def demo(steps: int = 40_000, seed: int = 1, out: Path = Path("demo")) -> int:
         out: The folder for the pictures.
     """
     console = Console()
-    curves = {}
+    runs = []
     for method in ("hc-singleton", "sac"):
         agent = belated.Agent(method, gym.make("belated/PointReach-v0"), seed=seed, **SETTINGS)
         # The environment and the evaluated policy are deterministic: one episode is enough.
         callbacks = [Evaluate(every=2_500, episodes=1), ProgressBar(steps, f"{method:13}")]
         agent.learn(steps, callback=callbacks)
-        curves[method] = [agent.evaluations]
+        about = {"task": "Point Reach, reward every 20 steps", "method": method, "seed": seed}
+        runs.append(Run(out, about, tuple(agent.evaluations)))
         console.print(f"{method}: {_outcome(agent)}")
         if method == "hc-singleton":
             heatmap = point_reach_heatmap(
                 agent, out / "heatmap.png", title="what a step earns, and the way that is taken"
             )
     picture = learning_curves(
-        curves,
+        runs,
         out / "curves.png",
         column="length_mean",
-        label="steps to the target (500: not reached)",
-        title="Point Reach, reward every 20 steps",
+        label="steps to the target\n(500: not reached)",
     )
     console.print(f"Pictures: {picture}, {heatmap}")
     console.print("One run each: with either method, finding the target is a matter of luck.")

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from belated.cli.train import make_env, read_config, require_trust
-from belated.training.agent import Agent
+from belated.training.run import load_run
 
 
 def evaluate(
@@ -39,18 +38,3 @@ def evaluate(
             f"{summary['length_mean']:,.1f} steps, over {episodes} episodes"
         )
     return 0
-
-
-def load_run(folder: Path, trust: bool) -> Agent:
-    """Load a run's agent with its environment.
-
-    Args:
-        folder: the run folder.
-        trust: whether modules that its settings name may be imported.
-
-    Raises:
-        ValueError: if its settings name modules and ``trust`` is False.
-    """
-    config = read_config(folder)
-    require_trust(config, folder, trust)
-    return Agent.load(folder, make_env(config))

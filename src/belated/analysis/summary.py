@@ -1,0 +1,409 @@
+"""What a set of runs says: scores with intervals, and a verdict on the declared comparison."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from belated.analysis import statistics
+from belated.analysis.runs import LAST_PART, Run, by_task, compare_origins
+from belated.analysis.statistics import Estimate
+
+REACHER_OFFSET = 50.0
+"""Reacher's returns are negative; the paper adds this before it divides them."""
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Group:
+    """One method on one task.
+
+    Attributes:
+        task: the task.
+        method: the method.
+        runs: one for each seed.
+        scores: of each run, the mean over the last fifth of its steps.
+        mean: over the seeds.
+        iqm: the interquartile mean.
+        median: over the seeds.
+        area: the mean height of the learning curves.
+        relative_scores: the scores as shares of the oracle's mean on the same task, if it has one
+            that can be divided by.
+        speed: steps in a second of learning.
+    """
+
+    task: str
+    method: str
+    runs: tuple[Run, ...]
+    scores: tuple[float, ...]
+    mean: Estimate
+    iqm: Estimate
+    median: Estimate
+    area: Estimate
+    relative_scores: tuple[float, ...]
+    speed: float
+
+    @property
+    def relative(self) -> float | None:
+        """The mean as a share of the oracle's."""
+        return fmean(self.relative_scores) if self.relative_scores else None
+
+    @property
+    def steps(self) -> int:
+        """How many steps each run has."""
+        return max(run.steps for run in self.runs)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods, on one task or, with tasks weighing the same, on all of them.
+
+    Attributes:
+        where: the task's name, or "all tasks".
+        difference: of the means; None for all tasks, whose returns have no common scale.
+        p: of the permutation test, two-sided.
+        improvement: the probability that a run of the first is above one of the second.
+        smallest: the smallest difference that the seeds would have shown four times out of five.
+        verdict: all of it in a sentence.
+    """
+
+    where: str
+    difference: Estimate | None
+    p: float
+    improvement: Estimate
+    smallest: float | None
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything there is to say of a set of runs.
+
+    Attributes:
+        column: which column of ``progress.csv`` the scores are of.
+        groups: by task, then by method, best mean first.
+        primary: the two methods that were to be compared.
+        comparisons: of those two, on each task that has both, and on all.
+        notes: what a reader should know of the runs' origins.
+    """
+
+    column: str
+    groups: tuple[Group, ...]
+    primary: tuple[str, str] | None
+    comparisons: tuple[Comparison, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs."""
+        return [run for group in self.groups for run in group.runs]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks, in order."""
+        return list(dict.fromkeys(group.task for group in self.groups))
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods, in order."""
+        return list(dict.fromkeys(group.method for group in self.groups))
+
+    def group(self, task: str, method: str) -> Group | None:
+        """The runs of one method on one task, if there are any."""
+        found = [g for g in self.groups if (g.task, g.method) == (task, method)]
+        return found[0] if found else None
+
+
+def summarise(
+    runs: Sequence[Run],
+    primary: tuple[str, str] | None = None,
+    *,
+    column: str = "return_mean",
+    mixed: bool = False,
+) -> Summary:
+    """Put runs together.
+
+    Args:
+        runs: the runs.
+        primary: two methods to compare; the comparison should be chosen before the runs are.
+        column: which column of ``progress.csv`` to look at.
+        mixed: put them together even if they are from different code or settings.
+
+    Raises:
+        ValueError: if they should not be compared and ``mixed`` is False, or if none has the
+            column.
+    """
+    notes = compare_origins(runs, mixed=mixed)
+    without = [run.name for run in runs if math.isnan(run.score(column))]
+    if len(without) == len(runs):
+        columns = sorted({name for run in runs for row in run.rows for name in row})
+        raise ValueError(f"No run has a {column}; the columns are {', '.join(columns)}.")
+    if without:
+        notes.append(f"Without any {column}, and left out: {', '.join(without)}.")
+    groups: list[Group] = []
+    for task, methods in by_task(run for run in runs if run.name not in without).items():
+        # The plain one first: what all others are measured against.
+        oracles = sorted((name for name in methods if is_oracle(name)), key=len)
+        oracle = methods[oracles[0]] if oracles else None
+        own = [_group(task, method, those, oracle, column) for method, those in methods.items()]
+        groups += sorted(own, key=lambda group: -group.mean.value)
+    summary = Summary(column, tuple(groups), primary, (), tuple(notes))
+    comparisons = () if primary is None else tuple(_compare(summary, *primary))
+    return Summary(column, tuple(groups), primary, comparisons, tuple(notes))
+
+
+def is_oracle(method: str) -> bool:
+    """Whether a method learns from the hidden reward."""
+    return method == "oracle" or method.endswith("-oracle")
+
+
+def _group(
+    task: str, method: str, runs: Sequence[Run], oracle: Sequence[Run] | None, column: str
+) -> Group:
+    scores = [run.score(column) for run in runs]
+    curves = [run.curve(column) for run in runs]
+    areas = [statistics.area_under_curve(curve.steps, curve.values) for curve in curves]
+    relative: tuple[float, ...] = ()
+    if oracle is not None and column == "return_mean":
+        relative = _relative(scores, fmean(run.score(column) for run in oracle), task)
+    return Group(
+        task=task,
+        method=method,
+        runs=tuple(runs),
+        scores=tuple(scores),
+        mean=statistics.estimate([scores], statistics.mean),
+        iqm=statistics.estimate([scores], statistics.iqm),
+        median=statistics.estimate([scores], lambda strata: float(np.median(strata[0]))),
+        area=statistics.estimate([areas], statistics.mean),
+        relative_scores=relative,
+        speed=float(np.median([run.speed for run in runs])),
+    )
+
+
+def _relative(scores: Sequence[float], oracle: float, task: str) -> tuple[float, ...]:
+    offset = REACHER_OFFSET if task.startswith("Reacher") else 0.0
+    if oracle + offset <= 0:
+        return ()  # a share of a loss means nothing
+    return tuple(statistics.relative_performance(s, oracle, offset=offset) for s in scores)
+
+
+def _compare(summary: Summary, first: str, second: str) -> list[Comparison]:
+    pairs = [
+        (task, a, b)
+        for task in summary.tasks
+        if (a := summary.group(task, first)) and (b := summary.group(task, second))
+    ]
+    found = [_on_one_task(task, a, b) for task, a, b in pairs]
+    if len(pairs) > 1:
+        found.append(_on_all_tasks(first, second, [(a, b) for _, a, b in pairs]))
+    return found
+
+
+def _on_one_task(task: str, a: Group, b: Group) -> Comparison:
+    one, two = [a.scores], [b.scores]
+    difference = statistics.difference(one, two)
+    p = statistics.permutation_test(one, two)
+    smallest = statistics.smallest_difference(a.scores, b.scores)
+    possible = statistics.smallest_p([len(a.scores)], [len(b.scores)])
+    seen = f"{_signed(difference.value)}{_between(difference, signed=True)}, p = {p:.2g}"
+    if min(len(a.scores), len(b.scores)) < 2:
+        verdict = f"one seed cannot tell {a.method} from {b.method} ({_signed(difference.value)})"
+    elif p < SIGNIFICANT:
+        side = "above" if difference.value > 0 else "below"
+        verdict = f"{a.method} is {side} {b.method}: {seen}"
+    elif possible >= SIGNIFICANT:
+        verdict = (
+            f"too few seeds for a verdict, whatever the difference (p cannot be below "
+            f"{possible:.2g}); {a.method} against {b.method}: {seen}"
+        )
+    else:
+        verdict = (
+            f"no difference shown between {a.method} and {b.method}: {seen}; one of less than "
+            f"about {as_number(smallest)} would probably have been missed"
+        )
+    improvement = statistics.probability_of_improvement(one, two)
+    return Comparison(task, difference, p, improvement, smallest, verdict)
+
+
+def _on_all_tasks(first: str, second: str, pairs: Sequence[tuple[Group, Group]]) -> Comparison:
+    one, two = [a.scores for a, _ in pairs], [b.scores for _, b in pairs]
+    p = statistics.permutation_test(one, two)
+    improvement = statistics.probability_of_improvement(one, two)
+    chance = f"{improvement.value:.0%}"
+    if not math.isnan(improvement.low):
+        chance += f" ({improvement.low:.0%} to {improvement.high:.0%})"
+    if p < SIGNIFICANT:
+        side = "above" if statistics.standardised_difference(one, two) > 0 else "below"
+        verdict = f"over all {len(pairs)} tasks {first} is {side} {second}, p = {p:.2g}"
+    else:
+        verdict = f"no difference shown over all {len(pairs)} tasks, p = {p:.2g}"
+    verdict += f"; a run of {first} is above one of {second} with probability {chance}"
+    return Comparison("all tasks", None, p, improvement, None, verdict)
+
+
+def write_summary(summary: Summary, folder: Path) -> None:
+    """Write summary.json, summary.md, curves.csv, curves.png and report.html to a folder."""
+    from belated.analysis.figures import learning_curves
+    from belated.analysis.report import write_report
+
+    (folder / "summary.json").write_text(json.dumps(as_json(summary), indent=2) + "\n")
+    (folder / "summary.md").write_text(as_markdown(summary))
+    write_curves(summary.runs, folder / "curves.csv", summary.column)
+    learning_curves(summary.runs, folder / "curves.png", column=summary.column)
+    write_report(summary, folder / "report.html")
+
+
+def as_json(summary: Summary) -> dict[str, Any]:
+    """The summary as plain values; what is not known is None."""
+    return {
+        "metric": summary.column,
+        "score": f"mean of the evaluations in the last {LAST_PART:.0%} of the steps",
+        "groups": [
+            {
+                "task": group.task,
+                "method": group.method,
+                "steps": group.steps,
+                "seeds": [run.seed for run in group.runs],
+                "returns": list(group.scores),
+                "mean": _plain(group.mean),
+                "iqm": _plain(group.iqm),
+                "median": _plain(group.median),
+                "area_under_curve": _plain(group.area),
+                "relative_to_oracle": group.relative,
+                "steps_per_second": _finite(group.speed),
+            }
+            for group in summary.groups
+        ],
+        "primary": None if summary.primary is None else list(summary.primary),
+        "comparisons": [
+            {
+                "where": each.where,
+                "difference": None if each.difference is None else _plain(each.difference),
+                "p": _finite(each.p),
+                "probability_of_improvement": _plain(each.improvement),
+                "smallest_difference": _finite(each.smallest),
+                "verdict": each.verdict,
+            }
+            for each in summary.comparisons
+        ],
+        "notes": list(summary.notes),
+    }
+
+
+def _plain(estimate: Estimate) -> dict[str, float | None]:
+    return {name: _finite(value) for name, value in estimate._asdict().items()}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def as_markdown(summary: Summary) -> str:
+    """The summary as a page of Markdown: a table for each task, the verdicts, the notes."""
+    parts = []
+    for task in summary.tasks:
+        parts.append(f"## {task}\n\n{markdown_table(*score_table(summary, task))}")
+    verdicts = [f"- {each.where}: {each.verdict}." for each in summary.comparisons]
+    if verdicts:
+        parts.append("## Verdict\n\n" + "\n".join(verdicts))
+    if summary.notes:
+        parts.append("## Notes\n\n" + "\n".join(f"- {note}" for note in summary.notes))
+    what = f"Scores: {summary.column}, the mean over the last {LAST_PART:.0%} of the steps."
+    return "\n\n".join([what + " In brackets 95 % intervals.", *parts]) + "\n"
+
+
+def score_table(
+    summary: Summary, task: str, *, with_oracle: bool = False
+) -> tuple[list[str], list[list[str]]]:
+    """The scores on one task: the header and the rows, as text.
+
+    Args:
+        summary: what was found.
+        task: which task.
+        with_oracle: have a column for shares of the oracle's mean even if the task has none.
+    """
+    groups = [group for group in summary.groups if group.task == task]
+    with_oracle = with_oracle or any(group.relative is not None for group in groups)
+    header = ["method", "seeds", "steps", "mean", "IQM", "lowest", "highest"]
+    header += ["of the oracle"] * with_oracle + ["steps/s"]
+    rows = [
+        [
+            group.method,
+            str(len(group.scores)),
+            f"{group.steps:,}",
+            with_interval(group.mean),
+            with_interval(group.iqm),
+            as_number(min(group.scores)),
+            as_number(max(group.scores)),
+            *([_share(group.relative)] if with_oracle else []),
+            "" if math.isnan(group.speed) else f"{group.speed:,.0f}",
+        ]
+        for group in groups
+    ]
+    return header, rows
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def with_interval(estimate: Estimate) -> str:
+    """A value with its interval in brackets, if it has one.
+
+    >>> with_interval(Estimate(1234.5, 1000.0, 1500.0)), with_interval(Estimate(0.5, 0.25, 0.75))
+    ('1,234 (1,000 to 1,500)', '0.5 (0.25 to 0.75)')
+    """
+    return f"{as_number(estimate.value)}{_between(estimate)}"
+
+
+def _between(estimate: Estimate, signed: bool = False) -> str:
+    if math.isnan(estimate.low):
+        return ""
+    write = _signed if signed else as_number
+    return f" ({write(estimate.low)} to {write(estimate.high)})"
+
+
+def as_number(value: float) -> str:
+    """A number as people want to read it.
+
+    >>> as_number(1234.5), as_number(0.12345)
+    ('1,234', '0.123')
+    """
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{as_number(value)}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+LONG_FORM = ("exp_name", "env_name", "seed", "metric", "env_step", "value")
+
+
+def write_curves(runs: Sequence[Run], path: Path, *columns: str) -> Path:
+    """Write curves in long form, one value a row, so that they overlay those of other projects."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(LONG_FORM)
+        for run in runs:
+            for column in columns:
+                curve = run.curve(column)
+                for step, value in zip(curve.steps, curve.values, strict=True):
+                    writer.writerow(
+                        [run.method, run.task, run.seed, column, int(step), repr(float(value))]
+                    )
+    return path

@@ -1,0 +1,54 @@
+"""``belated report``: all there is to see of some runs, on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from belated.analysis.report import write_report
+from belated.analysis.runs import find_runs
+from belated.analysis.summary import summarise
+
+
+def report(
+    runs: Annotated[list[Path], tyro.conf.Positional],
+    /,
+    out: Path = Path("report.html"),
+    primary: str | None = None,
+    column: str = "return_mean",
+    title: str = "",
+    mixed: bool = False,
+) -> int:
+    """Write a page with the verdict, learning curves, tables, single runs, credit and settings.
+
+    It is one file of HTML that needs no network; credit is shown for runs where `belated credit`
+    was called. For example: belated report results/halfcheetah --primary hc-pairwise-1,sac
+
+    Args:
+        runs: Run folders, or folders that hold them.
+        out: The page to write.
+        primary: Two methods to compare, A,B; choose them before you see the results.
+        column: Which column of progress.csv the scores and curves are of.
+        title: The page's title (default: what was run on what).
+        mixed: Go on if the runs are from different code, versions or settings.
+    """
+    console = Console()
+    pair = None if primary is None else _pair(primary)
+    summary = summarise(find_runs(runs), pair, column=column, mixed=mixed)
+    for comparison in summary.comparisons:
+        console.print(f"{comparison.where}: {comparison.verdict}.", markup=False)
+    for note in summary.notes:
+        console.print(f"Note: {note}", markup=False)
+    page = write_report(summary, out, title=title)
+    console.print(f"Report of {len(summary.runs)} runs: {page}", markup=False, soft_wrap=True)
+    return 0
+
+
+def _pair(primary: str) -> tuple[str, str]:
+    names = [name.strip() for name in primary.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise ValueError(f"--primary is two methods, as in hc-pairwise-1,sac; got {primary!r}.")
+    return names[0], names[1]

@@ -1,0 +1,104 @@
+"""Other libraries' SAC on the same late task, as run folders that can be compared with ours.
+
+They run as their users would run them, but with the paper's batch size and rate. An evaluation
+plays the same episodes as ours, and its time does not count. There are no checkpoints: a run that
+is interrupted starts anew.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from belated.experience.spaces import Spaces
+from belated.training.evaluation import evaluate
+from belated.training.logging import CSVWriter
+from belated.training.run import CONFIG, PROGRESS, RunSettings, describe
+
+_MODULES = {"sb3-sac": "stable_baselines3", "sbx-sac": "sbx"}
+PEERS = tuple(_MODULES)
+PAPER = {"batch_size": 128, "learning_rate": 3e-4}
+
+Tell = Callable[[int, float | None], None]
+"""Takes how many steps there were, and the last evaluation's return."""
+
+
+def is_peer(method: str) -> bool:
+    """Whether a method is another library's."""
+    return method in _MODULES
+
+
+def run_peer(settings: RunSettings, folder: Path, tell: Tell) -> None:
+    """Train another library's SAC and write ``config.json`` and ``progress.csv``.
+
+    Raises:
+        ValueError: if the library is not installed.
+    """
+    try:
+        library = importlib.import_module(_MODULES[settings.method])
+    except ImportError as error:
+        raise ValueError(
+            f"{settings.method} needs another library: pip install 'belated[bench]' ({error})."
+        ) from error
+    hyperparameters = PAPER | settings.overrides()
+    document = describe(settings) | {
+        "hyperparameters": {"type": settings.method, **hyperparameters}
+    }
+    (folder / CONFIG).write_text(json.dumps(document, indent=2) + "\n")
+    learner = library.SAC("MlpPolicy", settings.make_env(), seed=settings.seed, **hyperparameters)
+    _Run(settings, folder, tell, learner).learn()
+
+
+class _Run:
+    """A peer that learns, evaluated every now and then on an environment of its own."""
+
+    def __init__(self, settings: RunSettings, folder: Path, tell: Tell, learner: Any) -> None:
+        self._settings = settings
+        self._tell = tell
+        self._learner = learner
+        self._env = settings.make_env()
+        self._spaces = Spaces.of(self._env)
+        self._csv = CSVWriter(folder / PROGRESS)
+        self._outcome: float | None = None
+
+    def learn(self) -> None:
+        """Learn all steps, one evaluation after another."""
+        spent, done, total = 0.0, 0, self._settings.total_steps
+        while done < total:
+            goal = min(done + self._settings.eval_every, total)
+            started = time.monotonic()
+            self._learner.learn(goal - done, callback=self._watch, reset_num_timesteps=done == 0)
+            spent += time.monotonic() - started
+            done = goal
+            self._evaluate(done, spent)
+
+    def _watch(self, values: dict[str, Any], globals_: dict[str, Any]) -> bool:
+        steps = int(self._learner.num_timesteps)
+        if steps % 100 == 0:
+            self._tell(steps, self._outcome)
+        return True
+
+    def _evaluate(self, step: int, seconds: float) -> None:
+        outcome = evaluate(
+            self._env,
+            self._policy,
+            self._spaces,
+            episodes=self._settings.eval_episodes,
+            seed=self._settings.seed,
+        ).summary()
+        self._outcome = outcome["return_mean"]
+        speed = {"wall_time": seconds, "steps_per_second": step / seconds}
+        self._csv.write({"step": step, **outcome, **speed})
+        self._tell(step, self._outcome)
+
+    def _policy(self, observation: Any) -> Any:
+        """From observations to actions in [−1, 1], as `evaluate` wants them."""
+        action, _ = self._learner.predict(observation, deterministic=True)
+        low, high = np.asarray(self._spaces.low), np.asarray(self._spaces.high)
+        return (2 * (action - low) / (high - low) - 1).astype(np.float32)

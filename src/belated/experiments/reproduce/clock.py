@@ -1,0 +1,69 @@
+"""Ours: return against wall-clock time, beside other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from belated.analysis.figures import draw_curves
+from belated.analysis.runs import Run
+from belated.analysis.summary import Summary
+from belated.experiments.grid import Contender
+from belated.experiments.peers import PEERS, is_peer
+from belated.experiments.reproduce.base import Cells, Experiment
+
+GOALS = (2_000, 3_000)
+
+
+class Clock(Experiment):
+    """Return against the time spent learning, beside Stable-Baselines3's and SBX's SAC.
+
+    One core for each run. The others run as their users would run them: on the revealed reward and
+    without the phase. They need the extra ``bench``.
+    """
+
+    name = "clock"
+    tasks = ("HalfCheetah",)
+    methods = ("hc-singleton", "sac", *PEERS)
+    steps = 300_000
+    seeds = 3
+    primary = ("hc-singleton", "sb3-sac")
+
+    def contend(self, method: str) -> Iterable[Contender]:
+        """Other libraries know nothing of a phase."""
+        yield Contender(method, phase=False if is_peer(method) else None)
+
+    def draw(self, summary: Summary) -> dict[str, Figure]:
+        """Curves over time."""
+        return {"": draw_curves(summary.runs, x="wall_time")}
+
+    def table(self, summary: Summary) -> Cells:
+        """How long it took to reach some returns: medians over the seeds."""
+        header = ["task", "method", "seeds", "steps/s"]
+        header += [f"minutes to {goal:,}" for goal in GOALS]
+        rows = [
+            [g.task, g.method, str(len(g.runs)), f"{g.speed:,.0f}"]
+            + [_median_minutes(g.runs, goal) for goal in GOALS]
+            for g in summary.groups
+        ]
+        return header, rows
+
+
+def seconds_to(run: Run, goal: float) -> float:
+    """The time spent learning until an evaluation reached a return; infinite if none did."""
+    for row in run.rows:
+        if row.get("return_mean", -np.inf) >= goal:
+            return row["wall_time"]
+    return float("inf")
+
+
+def _median_minutes(runs: Iterable[Run], goal: float) -> str:
+    times = [seconds_to(run, goal) for run in runs]
+    reached = sum(np.isfinite(times))
+    if reached == 0:
+        return "not reached"
+    median = float(np.median(times)) / 60
+    text = f"{median:.1f}" if np.isfinite(median) else "more"
+    return text if reached == len(times) else f"{text} (reached by {reached} of {len(times)})"

@@ -1,0 +1,58 @@
+"""Figure 3, last picture, and its appendix: rewards of overlapping intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from matplotlib.figure import Figure
+
+from belated.analysis.figures import points_against
+from belated.analysis.statistics import Estimate, estimate, mean
+from belated.analysis.summary import Summary, is_oracle
+from belated.experiments.grid import LateTask
+from belated.experiments.reproduce.base import Experiment, delayed
+
+OVERLAPS = (0, 5, 10)
+
+
+class Overlap(Experiment):
+    """Rewards that come another 0, 5 and 10 steps later, and returns relative to the oracle's.
+
+    The paper (Figure 3 and Appendix C): the hc methods are the best for each overlap. RAP, the
+    relative average performance, is the return over the oracle's, averaged over tasks.
+    """
+
+    name = "overlap"
+    methods = ("hc-pairwise-1", "hc-rnn", "ircr", "rudder", "lirpg", "sac", "oracle")
+    primary = ("hc-pairwise-1", "sac")
+
+    def late(self, env: str) -> Iterable[LateTask]:
+        """The sum every 20 steps, with each overlap."""
+        for c in OVERLAPS:
+            yield delayed(env, self.interval, overlap=c)
+
+    def draw(self, summary: Summary) -> dict[str, Figure]:
+        """Learning curves, and RAP against the overlap."""
+        figures = super().draw(summary)
+        points = relative_performances(summary)
+        if points:
+            label = "return relative to the oracle's"
+            figures["-rap"] = points_against(points, x="overlap c (steps)", label=label)
+        return figures
+
+
+def relative_performances(summary: Summary) -> dict[str, dict[float, Estimate]]:
+    """RAP of each method for each overlap, over the tasks where the oracle's return is positive."""
+    points: dict[str, dict[float, Estimate]] = {}
+    for method in summary.methods:
+        for c in OVERLAPS:
+            groups = [g for g in summary.groups if g.method == method and _overlap_of(g.task) == c]
+            shares = [g.relative_scores for g in groups if g.relative_scores]
+            if shares and not is_oracle(method):
+                points.setdefault(method, {})[c] = estimate(shares, mean)
+    return points
+
+
+def _overlap_of(task: str) -> int:
+    _, marker, text = task.rpartition("-c")
+    return int(text) if marker and text.isdigit() else 0
