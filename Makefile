@@ -1,8 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test lint format demo bench bench-scaling bench-wrappers results-halfcheetah results-bfloat16 results-on-policy results-point-reach clean
+.PHONY: help install test lint format demo bench bench-scaling bench-wrappers bench-sweep bench-coverage results $(RESULTS:%=results-%) clean
+
 
 help:  ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -36,18 +38,17 @@ bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the ben
 bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by side
 	$(BIN)/python benchmarks/scaling.py --json results/scaling.json
 
-results-halfcheetah: $(INSTALLED)  ## the HalfCheetah comparison behind the README's table (two hours and a quarter)
-	results/halfcheetah-sum-n20/run.sh
+bench-sweep: $(INSTALLED)  ## what a sweep adds to the time of its runs (about ten minutes)
+	$(BIN)/python benchmarks/sweep_overhead.py --json results/sweep_overhead.json
 
-results-bfloat16: $(INSTALLED)  ## some of them with bfloat16 products (an hour and a quarter)
-	results/halfcheetah-sum-n20-bfloat16/run.sh
+bench-coverage: $(INSTALLED)  ## how often the intervals of docs/statistics.md cover the truth
+	$(BIN)/python benchmarks/coverage.py --json results/coverage.json
 
-results-on-policy: $(INSTALLED)  ## PPO, RUDDER and LIRPG on HalfCheetah (a quarter of an hour)
-	results/halfcheetah-sum-n20-on-policy/run.sh
+$(RESULTS:%=results-%): results-%: $(INSTALLED)
+	$(BIN)/belated sweep results/$*/grid.toml --out runs/$*
 
-results-point-reach: $(INSTALLED)  ## Point Reach, many seeds, two learning rates (about 40 minutes)
-	results/point-reach/run.sh
-	results/point-reach-80k/run.sh
+results:  ## list the comparisons of results/; make results-NAME does the runs of one again
+	@for name in $(RESULTS); do echo "  make results-$$name"; done
 
 bench-wrappers: $(INSTALLED)  ## what the wrappers cost per environment step
 	$(BIN)/python benchmarks/wrapper_overhead.py

@@ -83,10 +83,9 @@ def test_tasks_together_can_show_what_one_cannot(tmp_path: Path) -> None:
 
 
 def test_returns_are_shares_of_the_oracles(tmp_path: Path) -> None:
-    summary = summary_of(
-        tmp_path, A_oracle=[200.0, 400.0], A_sac=[150.0], **{"Reacher-sum_oracle": [-10.0]},
-        **{"Reacher-sum_sac": [-30.0]}, B_oracle=[-5.0], B_sac=[1.0],
-    )  # fmt: skip
+    reacher: dict[str, Any] = {"Reacher-sum_oracle": [-10.0], "Reacher-sum_sac": [-30.0]}
+    others = {"A_oracle": [200.0, 400.0], "A_sac": [150.0], "B_oracle": [-5.0], "B_sac": [1.0]}
+    summary = summary_of(tmp_path, None, **reacher | others)
     shares = {(g.task, g.method): g.relative for g in summary.groups}
     assert shares["A", "sac"] == pytest.approx(0.5)
     assert shares["A", "oracle"] == pytest.approx(1)

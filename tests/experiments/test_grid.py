@@ -48,6 +48,13 @@ def test_random_steps_are_for_methods_that_have_them() -> None:
     assert random == {"sac": 50, "ppo": None, "sb3-sac": 50}
 
 
+def test_a_contender_can_have_seeds_of_its_own() -> None:
+    methods = ["sac", {"method": "rrd", "seeds": [7, 1]}, {"method": "ircr", "seeds": 1}]
+    runs = Grid.of(**SMALL | {"methods": methods, "seeds": 2}).runs()
+    found = [(run.settings.label, run.settings.seed) for run in runs]
+    assert found == [("sac", 0), ("ircr", 0), ("sac", 1), ("rrd", 1), ("rrd", 7)]
+
+
 def test_a_contender_can_be_kept_from_the_phase() -> None:
     methods = ["sac", {"method": "sac", "name": "blind", "phase": False}]
     told = {

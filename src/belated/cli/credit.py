@@ -10,7 +10,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from belated.analysis.figures import credit_chart
+from belated.analysis.agent_figures import credit_chart
 from belated.training.run import load_run
 
 

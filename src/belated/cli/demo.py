@@ -9,7 +9,8 @@ import gymnasium as gym
 from rich.console import Console
 
 import belated
-from belated.analysis.figures import learning_curves, point_reach_heatmap
+from belated.analysis.agent_figures import point_reach_heatmap
+from belated.analysis.figures import learning_curves
 from belated.analysis.runs import Run
 from belated.training.callbacks import Evaluate, ProgressBar
 

@@ -68,6 +68,7 @@ class Contender:
         name: what folders, tables and pictures call it.
         set: hyperparameters that differ from the method's.
         phase: whether it is told the position in the interval, if not as the task says.
+        seeds: which seeds, or how many, if not those of the others.
         steps: how many steps it learns for, if not as many as the others.
         learning_starts: how many random steps it starts with, if not as many as the others.
     """
@@ -76,10 +77,13 @@ class Contender:
     name: str = ""
     set: Settings = field(default_factory=dict)
     phase: bool | None = None
+    seeds: tuple[int, ...] | None = None
     steps: int | None = None
     learning_starts: int | None = None
 
     def __post_init__(self) -> None:
+        if self.seeds is not None:
+            object.__setattr__(self, "seeds", _seeds(self.seeds))
         if self.steps is not None:
             positive_int(self.steps, f"steps of {self.method}")
         object.__setattr__(self, "name", as_folder_name(self.name or self.method))
@@ -204,12 +208,14 @@ class Grid:
 
     def runs(self) -> list[PlannedRun]:
         """All runs, in the order in which they are started: seed by seed."""
+        everyone = {*self.seeds, *(seed for each in self.methods for seed in each.seeds or ())}
         return [
             self._run(task, contender, variant, seed)
-            for seed in self.seeds
+            for seed in sorted(everyone)
             for task in self.tasks
             for contender in self.methods
             for variant in self.variants
+            if seed in (self.seeds if contender.seeds is None else contender.seeds)
         ]
 
     def _run(self, task: LateTask, contender: Contender, variant: str, seed: int) -> PlannedRun:
@@ -252,12 +258,12 @@ class Grid:
         Raises:
             ValueError: if one cannot be made, or an agent cannot learn in it.
         """
-        one_seed = dataclasses.replace(self, seeds=self.seeds[:1]).runs()
-        for task in {run.settings.task: run.settings for run in one_seed}.values():
+        runs = self.runs()
+        for task in {run.settings.task: run.settings for run in runs}.values():
             env = task.make_env()
             Spaces.of(env)
             env.close()
-        for method in {run.settings.label: run.settings for run in one_seed}.values():
+        for method in {run.settings.label: run.settings for run in runs}.values():
             if not is_peer(method.method):
                 method.make_method()
 

@@ -35,8 +35,8 @@ class RunSettings:
     interval: str | None = None
     """Delay the environment with intervals of this length: 20, 15:20 (uniform), 5=0.2,10=0.8."""
     reward: str | None = None
-    """The interval reward: sum (default), max, square, weighted:w0,w1,... or
-    package.module:function."""
+    """The interval reward: sum (default), max, square, sum-square, square-sum,
+    weighted:w0,w1,... or package.module:function."""
     overlap: int | None = None
     """How many steps before the interval its reward also depends on (default 0)."""
     phase: bool = True

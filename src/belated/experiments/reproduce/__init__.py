@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from belated.analysis.figures import save_both
+from belated.analysis.frame import save_both
 from belated.analysis.summary import Summary, write_curves
 from belated.experiments.reproduce.base import Experiment, Scale, write_table
 from belated.experiments.reproduce.clock import Clock

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from matplotlib.figure import Figure
 
-from belated.analysis.figures import draw_heatmaps
+from belated.analysis.agent_figures import draw_heatmaps
 from belated.analysis.summary import Summary
 from belated.envs.tasks import POINT_REACH
 from belated.experiments.grid import Contender, LateTask
