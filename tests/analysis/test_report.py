@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from belated.analysis.figures import draw_curves
-from belated.analysis.report import element, inline, write_report
+from belated.analysis.markup import element
+from belated.analysis.report import write_report
 from belated.analysis.runs import find_runs
 from belated.analysis.summary import summarise
+from belated.analysis.svg import inline
 
 EVIL = "<script>alert(1)</script>"
 MINE = 'mine $1 "&' + 80 * "x"

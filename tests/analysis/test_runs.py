@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,10 @@ def test_runs_of_one_kind_are_comparable(tmp_path: Path) -> None:
         ({"commit": "b" * 40}, "differ in the commit of belated: aaaaaaaaaaaa, bbbbbbbbbbbb"),
         (
             {"hyperparameters": {"gamma": 0.9}},
-            "differ in hyperparameters.gamma: 0.9, 0.99",
+            "differ in hyperparameters.gamma (0.9, 0.99)",
         ),
-        ({"steps": 7}, "seeds of sac on Toy differ in steps: 10, 7"),
-        ({"eval_episodes": 5}, "differ in eval_episodes: 1, 5"),
+        ({"steps": 7}, "seeds of sac on Toy differ in steps (10, 7)"),
+        ({"eval_episodes": 5}, "differ in eval_episodes (1, 5)"),
         ({"provenance": {"versions": {"jax": "2"}}}, "differ in the version of jax: 1, 2"),
         ({"earlier": [{"versions": {"jax": "2"}}]}, "differ in the version of jax: 1, 2"),
     ],
@@ -69,7 +70,7 @@ def test_runs_of_different_kinds_are_refused_unless_asked_for(
     make_run(tmp_path, [1], seed=0)
     make_run(tmp_path, [1], seed=1, **change)
     runs = find_runs([tmp_path])
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=re.escape(said)):
         compare_origins(runs)
     notes = compare_origins(runs, mixed=True)
     assert any(said in note and note.startswith("Mixed: ") for note in notes)
@@ -80,7 +81,7 @@ def test_methods_may_differ_but_not_in_how_they_are_evaluated(tmp_path: Path) ->
     make_run(tmp_path, [1], method="rrd", hyperparameters={"gamma": 0.5})
     assert compare_origins(find_runs([tmp_path])) == []
     make_run(tmp_path, [1], method="rrd", eval_every=77)
-    with pytest.raises(ValueError, match="The methods on Toy differ in eval_every: 10, 77"):
+    with pytest.raises(ValueError, match=r"The methods on Toy differ in eval_every \(10, 77\)"):
         compare_origins(find_runs([tmp_path]))
 
 

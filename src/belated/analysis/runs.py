@@ -209,10 +209,13 @@ def _different_settings(runs: Sequence[Run]) -> Iterable[str]:
 
 def _differences(runs: Sequence[Run], names: Iterable[str], who: str) -> Iterable[str]:
     settings = [dict(_flat({name: run.config.get(name) for name in names})) for run in runs]
+    different = []
     for name in sorted({name for each in settings for name in each}):
         values = {each.get(name, "nothing") for each in settings}
         if len(values) > 1:
-            yield f"{who} differ in {name}: {', '.join(sorted(values))}."
+            different.append(f"{name} ({', '.join(sorted(values))})")
+    if different:
+        yield f"{who} differ in {'; '.join(different)}."
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:

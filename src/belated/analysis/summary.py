@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.analysis import statistics
+from belated.analysis import comparison, statistics
 from belated.analysis.runs import LAST_PART, Run, by_task, compare_origins
 from belated.analysis.statistics import Estimate
 
@@ -209,10 +209,10 @@ def _compare(summary: Summary, first: str, second: str) -> list[Comparison]:
 
 def _on_one_task(task: str, a: Group, b: Group) -> Comparison:
     one, two = [a.scores], [b.scores]
-    difference = statistics.difference(one, two)
-    p = statistics.permutation_test(one, two)
-    smallest = statistics.smallest_difference(a.scores, b.scores)
-    possible = statistics.smallest_p([len(a.scores)], [len(b.scores)])
+    difference = comparison.difference(one, two)
+    p = comparison.permutation_test(one, two)
+    smallest = comparison.smallest_difference(a.scores, b.scores)
+    possible = comparison.smallest_p([len(a.scores)], [len(b.scores)])
     seen = f"{_signed(difference.value)}{_between(difference, signed=True)}, p = {p:.2g}"
     if min(len(a.scores), len(b.scores)) < 2:
         verdict = f"one seed cannot tell {a.method} from {b.method} ({_signed(difference.value)})"
@@ -229,19 +229,19 @@ def _on_one_task(task: str, a: Group, b: Group) -> Comparison:
             f"no difference shown between {a.method} and {b.method}: {seen}; one of less than "
             f"about {as_number(smallest)} would probably have been missed"
         )
-    improvement = statistics.probability_of_improvement(one, two)
+    improvement = comparison.probability_of_improvement(one, two)
     return Comparison(task, difference, p, improvement, smallest, verdict)
 
 
 def _on_all_tasks(first: str, second: str, pairs: Sequence[tuple[Group, Group]]) -> Comparison:
     one, two = [a.scores for a, _ in pairs], [b.scores for _, b in pairs]
-    p = statistics.permutation_test(one, two)
-    improvement = statistics.probability_of_improvement(one, two)
+    p = comparison.permutation_test(one, two)
+    improvement = comparison.probability_of_improvement(one, two)
     chance = f"{improvement.value:.0%}"
     if not math.isnan(improvement.low):
         chance += f" ({improvement.low:.0%} to {improvement.high:.0%})"
     if p < SIGNIFICANT:
-        side = "above" if statistics.standardised_difference(one, two) > 0 else "below"
+        side = "above" if comparison.standardised_difference(one, two) > 0 else "below"
         verdict = f"over all {len(pairs)} tasks {first} is {side} {second}, p = {p:.2g}"
     else:
         verdict = f"no difference shown over all {len(pairs)} tasks, p = {p:.2g}"

@@ -11,7 +11,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from belated.ranges import positive_int
-from belated.tabular import Claim, check_claims
 
 
 def theory(problems: int = 1_000, seed: int = 0, json: bool = False) -> int:
@@ -25,6 +24,8 @@ def theory(problems: int = 1_000, seed: int = 0, json: bool = False) -> int:
         seed: Seeds the random problems.
         json: Print JSON instead of a table.
     """
+    from belated.tabular import Claim, check_claims  # brings a part of SciPy; others need none
+
     positive_int(problems, "The number of problems")
     claims: list[Claim] = []
     progress = Progress(

@@ -172,7 +172,7 @@ def duration(seconds: float | None) -> str:
     """A length of time in words.
 
     >>> duration(59.2), duration(3_700), duration(200_000)
-    ('59 s', '1 h 2 min', '2 d 8 h')
+    ('59 s', '1 h 1 min', '2 d 7 h')
     """
     if seconds is None:
         return ""

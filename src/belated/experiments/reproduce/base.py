@@ -6,13 +6,14 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from belated.analysis.figures import draw_curves
 from belated.analysis.summary import Summary, markdown_table, score_table
 from belated.experiments.grid import Contender, Grid, LateTask
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAPER_TASKS = ("Hopper", "HalfCheetah", "Walker2d", "Ant", "Reacher")
 LOCOMOTION = ("Hopper", "HalfCheetah", "Walker2d", "Ant")

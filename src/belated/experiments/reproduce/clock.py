@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from belated.analysis.figures import draw_curves
 from belated.analysis.runs import Run
@@ -13,6 +13,9 @@ from belated.analysis.summary import Summary
 from belated.experiments.grid import Contender
 from belated.experiments.peers import PEERS, is_peer
 from belated.experiments.reproduce.base import Cells, Experiment
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GOALS = (2_000, 3_000)
 

@@ -6,8 +6,7 @@ import math
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from belated.analysis.credit import correlation_with_hidden_reward
 from belated.analysis.figures import bars
@@ -15,6 +14,9 @@ from belated.analysis.statistics import Estimate, estimate, mean
 from belated.analysis.summary import Summary, with_interval
 from belated.experiments.reproduce.base import HC_METHODS, LOCOMOTION, Cells, Experiment
 from belated.training.run import load_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EPISODES = 5
 

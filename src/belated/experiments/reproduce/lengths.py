@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import gymnasium as gym
-from matplotlib.figure import Figure
 
 from belated.analysis.figures import points_against
 from belated.analysis.statistics import Estimate
 from belated.analysis.summary import Summary
 from belated.experiments.grid import LateTask
 from belated.experiments.reproduce.base import Experiment, delayed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LENGTHS = (5, 20, 50, 100, 200, 500)
 WHOLE_EPISODE = 1_000

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from belated.analysis.figures import points_against
 from belated.analysis.statistics import Estimate, estimate, mean
 from belated.analysis.summary import Summary, is_oracle
 from belated.experiments.grid import LateTask
 from belated.experiments.reproduce.base import Experiment, delayed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OVERLAPS = (0, 5, 10)
 

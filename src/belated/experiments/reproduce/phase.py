@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from belated.analysis.figures import bars
 from belated.analysis.summary import Summary
 from belated.experiments.grid import Contender
 from belated.experiments.reproduce.base import LOCOMOTION, Experiment
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BLIND = "nophase"
 

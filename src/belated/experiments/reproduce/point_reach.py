@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from belated.analysis.agent_figures import draw_heatmaps
 from belated.analysis.summary import Summary
@@ -13,6 +12,9 @@ from belated.experiments.grid import Contender, LateTask
 from belated.experiments.reproduce.base import Experiment
 from belated.experiments.reproduce.regulariser import WITHOUT
 from belated.training.run import load_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 HEATMAPS = ("hc-singleton", f"hc-singleton-{WITHOUT}")
 

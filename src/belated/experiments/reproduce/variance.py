@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from belated.analysis.figures import bars
 from belated.analysis.runs import Run
@@ -12,6 +11,9 @@ from belated.analysis.statistics import Estimate, estimate, mean
 from belated.analysis.summary import Summary, with_interval
 from belated.experiments.grid import Contender
 from belated.experiments.reproduce.base import LOCOMOTION, Cells, Experiment
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PROBE = "belated.experiments.gradient_variance:PROBE"
 CRITICS = {"hc-singleton": "hc", "q-rnn": "rnn"}
