@@ -9,7 +9,8 @@ import pytest
 from made_runs import make_run
 
 from belated.analysis.runs import find_runs
-from belated.analysis.summary import Summary, as_json, as_markdown, summarise, write_curves
+from belated.analysis.summary import Summary, summarise
+from belated.analysis.summary_files import as_json, as_markdown, write_curves
 
 SAC = [100.0, 110.0, 120.0, 130.0]
 RRD = [500.0, 510.0, 520.0, 530.0]

@@ -77,8 +77,8 @@ def _known_looks() -> dict[str, Look]:
         "ppo": Look(_COLOURS[""], _DASH_DOT),
         "rudder": Look(_COLOURS["rudder"], _DASH_DOT),
         "lirpg": Look(_COLOURS["lirpg"], _DASH_DOT),
-        "sb3-sac": Look(_COLOURS[""], _DASH_DOT_DOT),
-        "sbx-sac": Look(_COLOURS[""], _DASH_DASH_DOT),
+        "sb3-sac": Look("#8a8a8a", _DASH_DOT_DOT),
+        "sbx-sac": Look(_COLOURS["lirpg"], _DASH_DASH_DOT),
     }
 
 

@@ -19,8 +19,10 @@ from belated.analysis.frame import words
 from belated.analysis.looks import Look, looks
 from belated.analysis.markup import Html, element, table, together
 from belated.analysis.runs import LAST_PART, Run, by_task
-from belated.analysis.summary import Summary, as_number, score_table
+from belated.analysis.summary import Summary
+from belated.analysis.summary_files import score_table
 from belated.analysis.svg import SmallCurves, inline, named
+from belated.analysis.wording import as_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from belated.analysis.frame import in_style, words
 from belated.analysis.looks import GRID, INK, Look
 from belated.analysis.markup import Html, element
 from belated.analysis.runs import Curve, Floats, Run
-from belated.analysis.summary import as_number
+from belated.analysis.wording import as_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from belated.analysis.figures import learning_curves
 from belated.analysis.runs import compare_origins, find_runs
-from belated.analysis.summary import write_curves
+from belated.analysis.summary_files import write_curves
 
 
 def plot(

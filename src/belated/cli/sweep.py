@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from belated.analysis.summary import Summary, score_table
+from belated.analysis.summary import Summary
+from belated.analysis.summary_files import score_table
 from belated.experiments.grid import Grid
 from belated.experiments.sweep import Backend, Outcome, sweep
 from belated.training.run import as_overrides

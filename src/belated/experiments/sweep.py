@@ -13,7 +13,8 @@ from typing import Any, Literal
 from rich.console import Console
 
 from belated.analysis.runs import Run, find_runs
-from belated.analysis.summary import Summary, summarise, write_summary
+from belated.analysis.summary import Summary, summarise
+from belated.analysis.summary_files import write_summary
 from belated.experiments.board import Board
 from belated.experiments.execute import is_finished, locked
 from belated.experiments.grid import Grid, PlannedRun

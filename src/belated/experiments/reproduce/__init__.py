@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from belated.analysis.frame import save_both
-from belated.analysis.summary import Summary, write_curves
+from belated.analysis.summary import Summary
+from belated.analysis.summary_files import write_curves
 from belated.experiments.reproduce.base import Experiment, Scale, write_table
 from belated.experiments.reproduce.clock import Clock
 from belated.experiments.reproduce.comparison import Comparison

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from belated.analysis.figures import draw_curves
-from belated.analysis.summary import Summary, markdown_table, score_table
+from belated.analysis.summary import Summary
+from belated.analysis.summary_files import markdown_table, score_table
 from belated.experiments.grid import Contender, Grid, LateTask
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from belated.analysis.credit import correlation_with_hidden_reward
 from belated.analysis.figures import bars
 from belated.analysis.statistics import Estimate, estimate, mean
-from belated.analysis.summary import Summary, with_interval
+from belated.analysis.summary import Summary
+from belated.analysis.wording import with_interval
 from belated.experiments.reproduce.base import HC_METHODS, LOCOMOTION, Cells, Experiment
 from belated.training.run import load_run
 

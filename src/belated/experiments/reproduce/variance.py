@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from belated.analysis.figures import bars
 from belated.analysis.runs import Run
 from belated.analysis.statistics import Estimate, estimate, mean
-from belated.analysis.summary import Summary, with_interval
+from belated.analysis.summary import Summary
+from belated.analysis.wording import with_interval
 from belated.experiments.grid import Contender
 from belated.experiments.reproduce.base import LOCOMOTION, Cells, Experiment
 
