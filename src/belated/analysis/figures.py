@@ -129,8 +129,8 @@ def describe_curves(
     return f"Bold: {bold} of {count} seeds.{band} Thin: single seeds."
 
 
-_FEWEST_FOR_A_BAND = 3
-"""The interval of two seeds is so wide, 13 standard errors, that it would hide everything."""
+_FEWEST_FOR_A_BAND = 4
+"""Those of fewer, 4 standard errors and more on each side, hide everything else."""
 _RESAMPLES = 500
 """For bands: enough to see them, and quick."""
 
