@@ -106,7 +106,9 @@ def draw_curves(
         for axes, (task, methods) in zip(panels, tasks.items(), strict=True):
             for name in [name for name in styles if name in methods]:
                 curves = [Curve(curve.steps / unit, curve.values) for curve in methods[name]]
-                _draw_method(axes, curves, styles[name], statistic, level)
+                # The more bands there are, the fainter: they lie on one another.
+                alpha = 0.6 / max(4, len(methods))
+                _draw_method(axes, curves, styles[name], statistic, level, alpha)
             _frame_lines(axes)
             _draw_levels(axes, hline or {})
             axes.set_title(short(task))
@@ -180,6 +182,7 @@ def _draw_method(
     look: Look,
     statistic: Literal["iqm", "mean"],
     level: float,
+    alpha: float,
 ) -> None:
     if len(curves) > 1:
         for curve in curves:
@@ -196,7 +199,7 @@ def _draw_method(
                 for scores in values.T
             ]
         ).reshape(-1, 3).T  # fmt: skip
-        axes.fill_between(steps, low, high, color=look.colour, alpha=0.15, linewidth=0, zorder=1)
+        axes.fill_between(steps, low, high, color=look.colour, alpha=alpha, linewidth=0, zorder=1)
     axes.plot(
         steps, middle, color=look.colour, linestyle=look.linestyle, linewidth=1.7, zorder=3,
         marker="o" if len(steps) == 1 else "", markersize=3.2,

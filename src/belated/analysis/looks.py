@@ -120,12 +120,12 @@ def _candidates(name: str) -> list[Look]:
     """The looks that a name may have, the one that it should have first."""
     if name in LOOKS:
         return [LOOKS[name]]
-    start = zlib.crc32(name.encode(errors="replace"))  # (hash() differs between processes)
     parent = _parent(name)
+    # A variant has the same line with every method. (hash() differs between processes.)
+    start = zlib.crc32(name.removeprefix(parent or "").encode(errors="replace"))
     if parent is None:
         pool = [Look(each, dashes) for dashes in _OTHER_LINES for each in _COLOURS.values()]
     else:
         pool = [Look(LOOKS[parent].colour, dashes) for dashes in _OTHER_LINES]
-        pool = [look for look in pool if look not in LOOKS.values()] or pool
     start %= len(pool)
     return pool[start:] + pool[:start]
