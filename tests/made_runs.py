@@ -22,7 +22,7 @@ def make_run(
     """A run with an evaluation every so many steps, and a row without one before each."""
     place = folder / task / f"{method}-s{seed}"
     place.mkdir(parents=True, exist_ok=True)
-    sources = {"belated": {"commit": commit, "dirty": False}}
+    sources = {"belated": {"commit": commit, "dirty": False, "digest": commit[:16]}}
     document = {
         "env": "Toy-v0", "task": task, "method": method, "label": method, "seed": seed,
         "steps": every * len(returns), "eval_every": every, "eval_episodes": 1, "num_envs": 1,

@@ -10,6 +10,7 @@ Compose your own from the same parts:
 
 from __future__ import annotations
 
+import difflib
 import pkgutil
 import re
 from dataclasses import dataclass
@@ -121,9 +122,11 @@ def find_method(name: str) -> Method:
         return _imported(name)
     pairwise = re.fullmatch(r"(td3-)?hc-pairwise-([1-9]\d*)", name)
     if pairwise is None:
+        similar = difflib.get_close_matches(name, METHODS, n=1)
         raise ValueError(
-            f"There is no method {name!r}. There are {', '.join(METHODS)}, and hc-pairwise-K "
-            "for any K from 1 on."
+            f"There is no method {name!r}. "
+            + (f"Did you mean {similar[0]}? " if similar else "")
+            + f"There are {', '.join(METHODS)}, and hc-pairwise-K for any K from 1 on."
         )
     three = METHODS[f"{pairwise[1] or ''}hc-pairwise-3"]
     return override(three, {"reach": int(pairwise[2])})

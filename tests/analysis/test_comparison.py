@@ -15,6 +15,7 @@ from belated.analysis.comparison import (
     difference,
     permutation_test,
     probability_of_improvement,
+    ratio,
     smallest_difference,
     smallest_p,
 )
@@ -367,3 +368,19 @@ def test_other_tasks_are_refused(compare: Callable[[Any, Any], Any]) -> None:
 def test_arguments_out_of_range_are_refused(call: Callable[[], Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         call()
+
+
+def test_a_ratio_covers_the_truth_although_the_oracle_is_noisy_too() -> None:
+    generator = np.random.default_rng(0)
+    covered = 0
+    for _ in range(300):
+        a, b = generator.normal(1, 0.1, (2, 7)), generator.normal(2, 0.4, (2, 7))
+        _, low, high = ratio(a, b, resamples=300)
+        covered += low <= 0.5 <= high
+    assert 0.92 <= covered / 300 <= 0.98
+
+
+def test_a_ratio_by_hand_and_of_nothing() -> None:
+    assert ratio([[3.0], [8.0]], [[6.0], [4.0]]).value == pytest.approx(1.25)
+    with pytest.raises(ValueError, match="above 0"):
+        ratio([[1.0]], [[0.0]])

@@ -90,8 +90,8 @@ def test_the_page_is_small_and_its_ids_are_unique(page: Path) -> None:
 def test_sections_are_in_order(page: Path) -> None:
     heads = re.findall(r"<h2>([^<]*)</h2>", page.read_text())
     assert heads == [
-        "Verdict", "Learning curves", "Scores", "Single runs", "Credit", "Settings", "Origins",
-        "Speed",
+        "Verdict", "To keep in mind", "Learning curves", "Scores", "Single runs", "Credit",
+        "Settings", "Origins", "Speed",
     ]  # fmt: skip
 
 

@@ -46,13 +46,23 @@ def test_a_score_is_the_mean_over_the_last_fifth(
 def test_runs_of_one_kind_are_comparable(tmp_path: Path) -> None:
     for method in ("sac", "rrd"):
         for seed in (0, 1):
-            make_run(tmp_path, [1], method=method, seed=seed, steps=10 if method == "sac" else 99)
-    assert compare_origins(find_runs([tmp_path])) == []
+            make_run(tmp_path, [1] * (1 + (method == "sac")), method=method, seed=seed)
+    (note,) = compare_origins(find_runs([tmp_path]))
+    assert note == "The methods on Toy have different numbers of steps: rrd 10, sac 20."
+
+
+def test_unfinished_runs_and_runs_of_unknown_origin_are_said(tmp_path: Path) -> None:
+    make_run(tmp_path, [1], steps=20)
+    assert compare_origins(find_runs([tmp_path])) == ["Not finished: Toy/sac-s0."]
+    make_run(tmp_path, [1], seed=1, steps=20, provenance={})
+    with pytest.raises(ValueError, match="not known of what code Toy/sac-s1 are"):
+        compare_origins(find_runs([tmp_path]))
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        ({"interval": "7"}, "seeds of sac on Toy differ in interval (7, null)"),
         ({"commit": "b" * 40}, "differ in the commit of belated: aaaaaaaaaaaa, bbbbbbbbbbbb"),
         (
             {"hyperparameters": {"gamma": 0.9}},
@@ -80,6 +90,9 @@ def test_methods_may_differ_but_not_in_how_they_are_evaluated(tmp_path: Path) ->
     make_run(tmp_path, [1], method="sac")
     make_run(tmp_path, [1], method="rrd", hyperparameters={"gamma": 0.5})
     assert compare_origins(find_runs([tmp_path])) == []
+    make_run(tmp_path, [1], method="rrd", interval="7")
+    with pytest.raises(ValueError, match=r"The methods on Toy differ in interval \(7, null\)"):
+        compare_origins(find_runs([tmp_path]))
     make_run(tmp_path, [1], method="rrd", eval_every=77)
     with pytest.raises(ValueError, match=r"The methods on Toy differ in eval_every \(10, 77\)"):
         compare_origins(find_runs([tmp_path]))

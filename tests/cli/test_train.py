@@ -70,7 +70,7 @@ def test_an_on_policy_run_is_trained_credited_and_resumed(
 
 def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    assert train(run, "--steps", "60") == 0
+    assert train(run, "--steps", "70") == 0
     shutil.rmtree(run / "checkpoint")
     assert main(["train", "--resume", str(run), "--no-progress"]) == 0
     assert (run / "checkpoint" / "manifest.json").is_file()
@@ -89,6 +89,9 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path) 
         (["--env", "belated/PointReach-v0", "--set", "hidden=[8,"], "--set batch_size=256"),
         (["--env", "belated/PointReach-v0", "--set", "precision=half"], "float32, bfloat16"),
         (["--env", "belated/PointReach-v0", "--steps", "0"], "--steps must be at least 1"),
+        (["--env", "belated/PointReach-v0", "--steps", "5000"], "would learn nothing"),
+        (["--env", "belated/PointReach-v0", "--method", "hc-singelton"], "mean hc-singleton?"),
+        (["--env", "belated/PointReach-v0", "--method", "math:pi"], "is no method and no backbone"),
         (["--env", "belated/PointReach-v0", "--eval-episodes", "0"], "at least 1, got 0"),
         (["--resume", "nowhere"], "holds no run"),
         (["--resume", "nowhere", "--seed", "3", "--method", "sac"], "leave out --method, --seed"),
@@ -107,7 +110,7 @@ def test_a_folder_that_holds_a_run_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "config.json").write_text("{}")
-    assert train(tmp_path, "--steps", "60") == 2
+    assert train(tmp_path, "--steps", "70") == 2
     assert "holds a run already" in capsys.readouterr().err
 
 

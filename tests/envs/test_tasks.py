@@ -209,3 +209,16 @@ def test_registering_twice_is_harmless() -> None:
     before = dict(gym.registry)
     belated.envs.register_tasks()
     assert dict(gym.registry) == before
+
+
+def test_a_late_environment_with_a_time_limit_inside_can_be_made_again() -> None:
+    def make_plant(**settings: Any) -> gym.Env[Any, Any]:
+        plant = gym.wrappers.TimeLimit(gym.make("Pendulum-v1").unwrapped, 30)
+        return belated.mark(plant, period=5)
+
+    gym.register("MarkedInside-v0", entry_point=make_plant)
+    try:
+        agent = belated.Agent("sac", belated.make("MarkedInside-v0"), hidden=(8,))
+        assert agent.evaluate(1).lengths.tolist() == [30]
+    finally:
+        del gym.registry["MarkedInside-v0"]

@@ -106,7 +106,7 @@ def test_a_file_says_the_same_as_python(tmp_path: Path) -> None:
         ({"seeds": [1, 1]}, "Two seeds are called 1"),
         ({"seeds": 0}, "number of seeds must be at least 1"),
         ({"steps": 0}, "steps must be at least 1"),
-        ({"stepz": 3}, "the grid has no stepz"),
+        ({"metods": ["sac"], "methods": None}, "the grid has no metods"),
         ({"primary": ["sac", "rrd"]}, "between two of hc-singleton, sac; got sac, rrd"),
     ],
 )
@@ -123,6 +123,8 @@ def test_a_bad_grid_is_refused(changes: dict[str, Any], said: str) -> None:
         ({"methods": ["sax"]}, "There is no method 'sax'"),
         ({"methods": ["no_such_module:MINE"]}, "Cannot import the method"),
         ({"set": {"batchsize": 3}}, "no hyperparameter batchsize"),
+        ({"steps": 800}, "hc-singleton would learn nothing"),
+        ({"tasks": ["belated/PointReach-v0"], "methods": ["oracle"]}, "hidden per-step rewards"),
     ],
 )
 def test_mistakes_show_before_anything_runs(changes: dict[str, Any], said: str) -> None:

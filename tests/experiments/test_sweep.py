@@ -15,7 +15,7 @@ from rich.console import Console
 from sweeps import checkpoints, curves, start, wait_until, workers_of
 
 from belated.cli import main
-from belated.experiments.execute import is_finished, locked, read_status
+from belated.experiments.execute import Status, is_finished, locked, read_status, write_status
 from belated.experiments.grid import Grid
 from belated.experiments.sweep import Outcome, sweep
 from belated.training import run as run_module
@@ -44,7 +44,7 @@ def test_killed_workers_and_a_killed_runner_change_no_number(
     wait_until(lambda: sum(is_finished(p.parent.parent, 500) for p in checkpoints(out)) >= 2)
     runner.kill()
     output = runner.communicate(timeout=60)[0]
-    assert "killed by signal 9 (goes on from its checkpoint)" in output
+    assert "killed by signal 9 (once more, from its last checkpoint)" in output
     before = {p.parent.parent: p.stat().st_mtime_ns for p in checkpoints(out)}
     done = {folder for folder in before if is_finished(folder, 500)}
 
@@ -88,7 +88,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(
 
 def quick_sweep(out: Path, console: Console | None = None, **changes: Any) -> Outcome:
     values = QUICK | {"tasks": [{"env": "Pendulum-v1", "interval": "5"}], "methods": ["sac"]}
-    how = {name: changes.pop(name) for name in ("mixed",) if name in changes}
+    how = {name: changes.pop(name) for name in ("mixed", "keep_replay") if name in changes}
     grid = Grid.of(**values | {"seeds": 2, "steps": 150} | changes)
     quiet = console or Console(file=io.StringIO())
     return sweep(grid, out, on="here", console=quiet, **how)
@@ -128,9 +128,12 @@ def test_a_run_that_crashes_goes_on_once_and_is_then_reported(
     text = io.StringIO()
     outcome = quick_sweep(tmp_path, Console(file=text, width=200), seeds=3)
     assert outcome.failures == {"Pendulum-v1-n5/sac-s2": "RuntimeError: the plant exploded"}
-    assert text.getvalue().count("goes on from its checkpoint") == 2
+    assert text.getvalue().count("once more, from its last checkpoint") == 2
     assert outcome.summary is not None
     assert len(outcome.summary.groups[0].scores) == 2
+    left_out = "Not finished, and left out: Pendulum-v1-n5/sac-s2."
+    assert left_out in (tmp_path / "summary.md").read_text()
+    assert left_out in (tmp_path / "report.html").read_text()
     assert quick_sweep(tmp_path, seeds=3).failures == {}  # started again, it is tried again
 
 
@@ -158,6 +161,40 @@ def test_what_changed_is_said_or_refused(tmp_path: Path, monkeypatch: pytest.Mon
     summary = (tmp_path / "summary.md").read_text()
     assert "Mixed: The runs differ in the commit of belated" in summary
     assert "different CPUs" in summary
+
+
+def test_a_change_of_an_environment_of_ones_own_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (
+        "import gymnasium as gym\n"
+        "from gymnasium.envs.classic_control.pendulum import PendulumEnv\n"
+        "gym.register('Mine-v0', entry_point='mine_env:PendulumEnv', max_episode_steps=40)\n"
+    )
+    (tmp_path / "mine_env.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    mine = [{"env": "mine_env:Mine-v0", "interval": "5"}, {"env": "Pendulum-v1", "interval": "5"}]
+    quick_sweep(tmp_path / "out", tasks=mine, seeds=1)
+    quick_sweep(tmp_path / "out", tasks=mine, seeds=1)  # modules of one run are no news to others
+    (tmp_path / "mine_env.py").write_text(source + "GRAVITY = 20\n")
+    with pytest.raises(ValueError, match=r"other code: mine_env was .*digest"):
+        quick_sweep(tmp_path / "out", tasks=mine, seeds=2)
+
+
+@pytest.mark.parametrize("loses", ["the replay", "the last evaluation"])
+def test_a_kill_at_the_very_end_loses_nothing(loses: str, tmp_path: Path) -> None:
+    quick_sweep(tmp_path / "whole", seeds=1, eval_every=40, keep_replay=True)
+    quick_sweep(tmp_path / "cut", seeds=1, eval_every=40, keep_replay=True)
+    (folder,) = tmp_path.glob("cut/runs/*/sac-s0")
+    if loses == "the replay":  # killed while it was being deleted
+        next((folder / "checkpoint" / "replay").iterdir()).unlink()
+    else:  # killed after the checkpoint at the last step, before the evaluation there
+        write_status(folder, Status("running"))
+        manifest = json.loads((folder / "checkpoint" / "manifest.json").read_text())
+        assert manifest["journal"]["rows"].pop()["step"] == 150
+        (folder / "checkpoint" / "manifest.json").write_text(json.dumps(manifest))
+    quick_sweep(tmp_path / "cut", seeds=1, eval_every=40, keep_replay=True)
+    assert curves(tmp_path / "cut") == curves(tmp_path / "whole")
 
 
 def test_only_one_process_works_in_a_folder(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_a_run_folder_holds_progress_and_checkpoint(tmp_path: Path) -> None:
         (lambda: Agent("sac", delayed(), precision="half"), "one of float32, bfloat16, got 'half'"),
         (lambda: Agent("ppo", delayed(), precision="bfloat16"), "no hyperparameter precision"),
         (lambda: small_agent("rudder", lessons=0), "lessons must be at least 1"),
-        (lambda: small_agent().learn(0), "total_timesteps"),
+        (lambda: small_agent().learn(-1), "total_timesteps"),
         (lambda: small_agent().predict(np.zeros(3)), "observation of 4 numbers"),
         (lambda: small_agent(env=belated.delay(RandomEnv(), 5)).evaluate(), "another"),
         (lambda: small_agent(env=belated.delay(RandomEnv(), 5), num_envs=2), "another"),

@@ -61,6 +61,35 @@ def difference(
     return student_interval(value, replicates, first + second, level)
 
 
+def ratio(
+    a: Strata, b: Strata, *, level: float = 0.95, resamples: int = 2_000, seed: int = 0
+) -> Estimate:
+    """The mean over tasks of mean(a)/mean(b), with its interval, as in `difference`.
+
+    Raises:
+        ValueError: if a mean of ``b`` is not above 0.
+
+    >>> ratio([[2.0, 4.0], [1.0, 1.0]], [[6.0, 6.0], [1.0, 1.0]]).value
+    0.75
+    """
+    above, below = _same_tasks(a, b)
+    if min(scores.mean() for scores in below) <= 0:
+        raise ValueError("A ratio means something only where what is divided by is above 0.")
+    generator = np.random.default_rng(non_negative_int(seed, "The seed"))
+    replicates = np.mean(
+        [
+            bootstrap([x], mean, resamples, generator) / bootstrap([y], mean, resamples, generator)
+            for x, y in zip(above, below, strict=True)
+        ],
+        axis=0,
+    )
+    shares = [x / y.mean() for x, y in zip(above, below, strict=True)]
+    # How much each score moves the ratio: for the interval's degrees of freedom.
+    others = [y * x.mean() / y.mean() ** 2 for x, y in zip(above, below, strict=True)]
+    value = float(np.mean([scores.mean() for scores in shares]))
+    return student_interval(value, replicates, shares + others, level)
+
+
 def probability_of_improvement(a: Strata, b: Strata, *, level: float = 0.95) -> Estimate:
     """How likely a run of ``a`` is to beat one of ``b``: P(X > Y) + P(X = Y)/2, mean over tasks.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from belated.analysis.figures import describe_curves, draw_curves
 from belated.analysis.frame import words
 from belated.analysis.looks import Look, looks
 from belated.analysis.markup import Html, element, table, together
-from belated.analysis.runs import LAST_PART, Run, by_task
+from belated.analysis.runs import LAST_PART, Run, by_task, flat
 from belated.analysis.summary import Summary
 from belated.analysis.summary_files import score_table
 from belated.analysis.svg import SmallCurves, inline, named
@@ -217,7 +216,7 @@ def _settings(runs: Sequence[Run]) -> Html:
         own = methods.setdefault(run.method, {})
         top = {name: each for name, each in run.config.items() if name not in _NOT_SETTINGS}
         # (Hyperparameters last: they say what learning_starts was where the setting is none.)
-        for name, value in (_flat(top) | _flat(run.config.get("hyperparameters", {}))).items():
+        for name, value in (flat(top) | flat(run.config.get("hyperparameters", {}))).items():
             own.setdefault(name, []).append(value)
     names = list(dict.fromkeys(name for own in methods.values() for name in own))
     rows = {name: [_values(own.get(name, [])) for own in methods.values()] for name in names}
@@ -235,18 +234,6 @@ def _settings(runs: Sequence[Run]) -> Html:
     return together(parts)
 
 
-def _flat(value: Any, name: str = "") -> dict[str, str]:
-    """Nested settings as one level of names and texts.
-
-    >>> _flat({"critic": {"type": "HC", "units": [64, 64]}})
-    {'critic.type': 'HC', 'critic.units': '[64, 64]'}
-    """
-    if isinstance(value, Mapping):
-        inner = [_flat(each, f"{name}.{key}" if name else str(key)) for key, each in value.items()]
-        return {key: text for part in inner for key, text in part.items()}
-    return {name: value if isinstance(value, str) else json.dumps(value)}
-
-
 def _values(values: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(values))
     more = f" and {len(distinct) - 4} more" if len(distinct) > 4 else ""
@@ -259,7 +246,7 @@ def _origins(runs: Sequence[Run]) -> Html:
         origins = [run.config.get("provenance", {}), *run.config.get("earlier", [])]
         # (The version is also in the settings, where older runs have nothing else.)
         version = {"versions": {"belated": run.config.get("belated", "not recorded")}}
-        facts = [_flat(origin) for origin in origins if origin] or [_flat(version)]
+        facts = [flat(origin) for origin in origins if origin] or [flat(version)]
         counts.update({fact for each in facts for fact in each.items()})
     unrecorded = sum(not run.config.get("provenance") for run in runs)
     rows = [[name, value, str(count)] for (name, value), count in sorted(counts.items())]

@@ -145,7 +145,9 @@ def by_task(runs: Iterable[Run]) -> dict[str, dict[str, list[Run]]]:
 
 _OWN = {"seed", "out", "provenance", "earlier", "task", "label"}
 """What may differ between the seeds of one method."""
-_SHARED = ("eval_every", "eval_episodes", "num_envs")
+_SHARED = (
+    "env", "interval", "reward", "overlap", "eval_every", "eval_episodes", "num_envs",
+)  # fmt: skip
 """What may not differ between the methods of one task."""
 
 
@@ -168,9 +170,17 @@ def compare_origins(runs: Sequence[Run], *, mixed: bool = False) -> list[str]:
             " ".join(problems) + " Such runs are put together only if you ask for it: add --mixed."
         )
     notes = [f"Mixed: {problem}" for problem in problems]
-    dirty = [run for run in runs for source in _sources(run).values() if source.get("dirty")]
+    dirty = [run for run in runs if any(source.get("dirty") for _, source in _sources(run))]
     if dirty:
         notes.append(f"{_count(dirty)} made with uncommitted changes in the code.")
+    unfinished = [run.name for run in runs if run.steps < (run.config.get("steps") or 0)]
+    if unfinished:
+        notes.append(f"Not finished: {', '.join(unfinished)}.")
+    for task, methods in by_task(runs).items():
+        steps = {name: max(run.steps for run in own) for name, own in methods.items()}
+        if len({*steps.values()}) > 1:
+            listed = ", ".join(f"{name} {count:,}" for name, count in steps.items())
+            notes.append(f"The methods on {task} have different numbers of steps: {listed}.")
     cpus = {origin["cpu"] for run in runs for origin in _origins(run) if "cpu" in origin}
     if len(cpus) > 1:
         notes.append(f"The runs are from different CPUs: {', '.join(sorted(cpus))}.")
@@ -181,18 +191,23 @@ def _origins(run: Run) -> list[Mapping[str, Any]]:
     return [run.config.get("provenance", {}), *run.config.get("earlier", [])]
 
 
-def _sources(run: Run) -> dict[str, Mapping[str, Any]]:
-    return {name: each for o in _origins(run) for name, each in o.get("sources", {}).items()}
+def _sources(run: Run) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    for origin in _origins(run):
+        yield from origin.get("sources", {}).items()
 
 
 def _different_code(runs: Sequence[Run]) -> Iterable[str]:
     seen: dict[str, set[str]] = defaultdict(set)
     for run in runs:
+        for name, source in _sources(run):
+            seen[f"commit of {name}"].add(str(source.get("commit"))[:12])
+            seen[f"code of {name}"].add(str(source.get("digest")))
         for origin in _origins(run):
-            for name, source in origin.get("sources", {}).items():
-                seen[f"commit of {name}"].add(str(source["commit"])[:12])
             for name, version in origin.get("versions", {}).items():
                 seen[f"version of {name}"].add(version)
+    unknown = [run.name for run in runs if not run.config.get("provenance")]
+    if 0 < len(unknown) < len(runs):
+        yield f"It is not known of what code {', '.join(unknown)} are."
     for what, values in seen.items():
         if len(values) > 1:
             yield f"The runs differ in the {what}: {', '.join(sorted(values))}."
@@ -208,7 +223,7 @@ def _different_settings(runs: Sequence[Run]) -> Iterable[str]:
 
 
 def _differences(runs: Sequence[Run], names: Iterable[str], who: str) -> Iterable[str]:
-    settings = [dict(_flat({name: run.config.get(name) for name in names})) for run in runs]
+    settings = [flat({name: run.config.get(name) for name in names}) for run in runs]
     different = []
     for name in sorted({name for each in settings for name in each}):
         values = {each.get(name, "nothing") for each in settings}
@@ -218,13 +233,16 @@ def _differences(runs: Sequence[Run], names: Iterable[str], who: str) -> Iterabl
         yield f"{who} differ in {'; '.join(different)}."
 
 
-def _flat(values: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:
-    """Settings inside settings by their paths, as text."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", json.dumps(value)
+def flat(value: Any, name: str = "") -> dict[str, str]:
+    """Nested settings as one level of names and texts.
+
+    >>> flat({"critic": {"type": "HC", "units": [64, 64]}})
+    {'critic.type': 'HC', 'critic.units': '[64, 64]'}
+    """
+    if isinstance(value, Mapping):
+        inner = [flat(each, f"{name}.{key}" if name else str(key)) for key, each in value.items()]
+        return {key: text for part in inner for key, text in part.items()}
+    return {name: value if isinstance(value, str) else json.dumps(value)}
 
 
 def _doubled(runs: Sequence[Run]) -> Iterable[str]:

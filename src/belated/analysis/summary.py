@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -32,8 +32,8 @@ class Group:
         iqm: the interquartile mean.
         median: over the seeds.
         area: the mean height of the learning curves.
-        relative_scores: the scores as shares of the oracle's mean on the same task, if it has one
-            that can be divided by.
+        relative: the mean as a share of the oracle's on the same task, if it has one that can be
+            divided by.
         speed: steps in a second of learning.
     """
 
@@ -45,13 +45,8 @@ class Group:
     iqm: Estimate
     median: Estimate
     area: Estimate
-    relative_scores: tuple[float, ...]
+    relative: float | None
     speed: float
-
-    @property
-    def relative(self) -> float | None:
-        """The mean as a share of the oracle's."""
-        return fmean(self.relative_scores) if self.relative_scores else None
 
     @property
     def steps(self) -> int:
@@ -86,7 +81,7 @@ class Summary:
 
     Attributes:
         column: which column of ``progress.csv`` the scores are of.
-        groups: by task, then by method, best mean first.
+        groups: by task, then by method, highest mean first.
         primary: the two methods that were to be compared.
         comparisons: of those two, on each task that has both, and on all.
         notes: what a reader should know of the runs' origins.
@@ -125,6 +120,7 @@ def summarise(
     *,
     column: str = "return_mean",
     mixed: bool = False,
+    notes: Sequence[str] = (),
 ) -> Summary:
     """Put runs together.
 
@@ -133,12 +129,13 @@ def summarise(
         primary: two methods to compare; the comparison should be chosen before the runs are.
         column: which column of ``progress.csv`` to look at.
         mixed: put them together even if they are from different code or settings.
+        notes: what else a reader should know.
 
     Raises:
         ValueError: if they should not be compared and ``mixed`` is False, or if none has the
             column.
     """
-    notes = compare_origins(runs, mixed=mixed)
+    notes = [*notes, *compare_origins(runs, mixed=mixed)]
     without = [run.name for run in runs if math.isnan(run.score(column))]
     if len(without) == len(runs):
         columns = sorted({name for run in runs for row in run.rows for name in row})
@@ -153,8 +150,16 @@ def summarise(
         own = [_group(task, method, those, oracle, column) for method, those in methods.items()]
         groups += sorted(own, key=lambda group: -group.mean.value)
     summary = Summary(column, tuple(groups), primary, (), tuple(notes))
-    comparisons = () if primary is None else tuple(_compare(summary, *primary))
-    return Summary(column, tuple(groups), primary, comparisons, tuple(notes))
+    if primary is None:
+        return summary
+    others = [method for method in summary.methods if method not in primary]
+    if others:
+        notes.append(
+            f"The verdict is about {primary[0]} and {primary[1]}; {', '.join(others)} "
+            f"{'was' if len(others) == 1 else 'were'} not part of that comparison."
+        )
+    comparisons = tuple(_compare(summary, *primary))
+    return replace(summary, comparisons=comparisons, notes=tuple(notes))
 
 
 def is_oracle(method: str) -> bool:
@@ -168,9 +173,9 @@ def _group(
     scores = [run.score(column) for run in runs]
     curves = [run.curve(column) for run in runs]
     areas = [statistics.area_under_curve(curve.steps, curve.values) for curve in curves]
-    relative: tuple[float, ...] = ()
+    relative = None
     if oracle is not None and column == "return_mean":
-        relative = _relative(scores, fmean(run.score(column) for run in oracle), task)
+        relative = _relative(fmean(scores), fmean(run.score(column) for run in oracle), task)
     return Group(
         task=task,
         method=method,
@@ -180,16 +185,21 @@ def _group(
         iqm=statistics.estimate([scores], statistics.iqm),
         median=statistics.estimate([scores], lambda strata: float(np.median(strata[0]))),
         area=statistics.estimate([areas], statistics.mean),
-        relative_scores=relative,
+        relative=relative,
         speed=float(np.median([run.speed for run in runs])),
     )
 
 
-def _relative(scores: Sequence[float], oracle: float, task: str) -> tuple[float, ...]:
-    offset = REACHER_OFFSET if task.startswith("Reacher") else 0.0
+def _relative(score: float, oracle: float, task: str) -> float | None:
+    offset = offset_of(task)
     if oracle + offset <= 0:
-        return ()  # a share of a loss means nothing
-    return tuple(statistics.relative_performance(s, oracle, offset=offset) for s in scores)
+        return None  # a share of a loss means nothing
+    return statistics.relative_performance(score, oracle, offset=offset)
+
+
+def offset_of(task: str) -> float:
+    """What is added to a task's returns before they are divided by the oracle's."""
+    return REACHER_OFFSET if task.startswith("Reacher") else 0.0
 
 
 def _compare(summary: Summary, first: str, second: str) -> list[Comparison]:

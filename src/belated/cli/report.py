@@ -11,6 +11,7 @@ from rich.console import Console
 from belated.analysis.report import write_report
 from belated.analysis.runs import find_runs
 from belated.analysis.summary import summarise
+from belated.cli.sweep import words
 
 
 def report(
@@ -48,7 +49,7 @@ def report(
 
 
 def _pair(primary: str) -> tuple[str, str]:
-    names = [name.strip() for name in primary.split(",")]
+    names = words(primary)
     if len(names) != 2 or not all(names) or names[0] == names[1]:
         raise ValueError(f"--primary is two methods, as in hc-pairwise-1,sac; got {primary!r}.")
     return names[0], names[1]

@@ -170,9 +170,12 @@ def print_summary(summary: Summary, console: Console) -> None:
     """Print tables of scores, the verdict and what to know of the runs."""
     for task in summary.tasks:
         header, rows = score_table(summary, task)
-        table = Table(*header, title=task, title_justify="left", box=None, pad_edge=False)
+        shown = [place for place, name in enumerate(header) if name not in ("steps", "IQM")]
+        table = Table(title=task, title_justify="left", box=None, pad_edge=False)
+        for place in shown:
+            table.add_column(header[place], no_wrap=True)
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*(row[place] for place in shown))
         console.print(table)
     for note in summary.notes:
         console.print(Text(f"! {note}"))
@@ -182,10 +185,12 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
-    """Have SIGTERM raise KeyboardInterrupt."""
+    """Have SIGTERM do what Ctrl-C does."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL, None):
+            raise KeyboardInterrupt  # (scripts start their background jobs deaf to Ctrl-C)
+        signal.raise_signal(signal.SIGINT)
 
     previous = signal.signal(signal.SIGTERM, interrupt)
     try:

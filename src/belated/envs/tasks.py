@@ -175,4 +175,4 @@ def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:
             "Name an environment of your own as your_module:YourEnv-v0."
         ) from error
     except ModuleNotFoundError as error:
-        raise ValueError(f"Cannot make {env_id!r}: {error}.") from error
+        raise ValueError(f"Cannot make {env_id!r}: {str(error).rstrip('.')}.") from error

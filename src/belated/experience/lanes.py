@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -9,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from belated.envs.intervals import AnyEnv, IntervalSpec
+from belated.envs.layers import has_time_limit_outside_intervals
 from belated.envs.rules import IntervalRules, refuse
 from belated.experience.spaces import Spaces
 from belated.experience.step import Array, Floats, ProblemShape, Step
@@ -260,9 +262,20 @@ def copies_of(env: AnyEnv, count: int) -> list[AnyEnv]:
     try:
         if env.spec is None:
             raise ValueError("it has no spec")
-        return [gym.make(env.spec) for _ in range(count)]
+        return [_like(env) for _ in range(count)]
     except Exception as error:
         raise ValueError(
             f"Cannot make another {env} ({error}). Make it with gym.make from a registered id, or "
             "pass a second environment where one is needed."
         ) from error
+
+
+def _like(env: AnyEnv) -> AnyEnv:
+    assert env.spec is not None
+    made = gym.make(env.spec)
+    if has_time_limit_outside_intervals(made) and not has_time_limit_outside_intervals(env):
+        # Its entry point puts on a time limit, inside the intervals; Gymnasium adds one more.
+        spec = copy.deepcopy(env.spec)
+        spec.max_episode_steps = None
+        made = gym.make(spec)
+    return made

@@ -103,7 +103,9 @@ class Board:
         seen.state, seen.error = ("waiting" if again else "failed"), error
         if not again:
             self.failures[run.name] = error
-        self._say(f"✗ {run.name}: {error}" + (" (goes on from its checkpoint)" if again else ""))
+        self._say(
+            f"✗ {run.name}: {error}" + (" (once more, from its last checkpoint)" if again else "")
+        )
 
     def _say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import shutil
 import time
@@ -53,17 +51,14 @@ class Status:
 
 def read_status(folder: Path) -> Status | None:
     """Read a run's status, if it has one."""
-    try:
-        return Status(**json.loads((folder / STATUS).read_text()))
-    except FileNotFoundError:
+    if not (folder / STATUS).is_file():
         return None
+    return Status(**persistence.read_json(folder / STATUS))
 
 
 def write_status(folder: Path, status: Status) -> None:
     """Write a run's status, whole or not at all."""
-    fresh = folder / f".{STATUS}.new"
-    fresh.write_text(json.dumps(asdict(status), indent=2) + "\n")
-    fresh.replace(folder / STATUS)
+    persistence.write_json(folder / STATUS, asdict(status))
 
 
 def is_finished(folder: Path, steps: int) -> bool:
@@ -112,9 +107,9 @@ def execute(settings: RunSettings, folder: Path, report: Report, keep_replay: bo
         except Exception as error:
             ended("failed", f"{type(error).__name__}: {error}")
             raise
+        ended("finished")  # before the replay goes: nobody must go on with half of it
         if not keep_replay:
             shutil.rmtree(folder / "checkpoint" / "replay", ignore_errors=True)
-        ended("finished")
 
 
 def _learn(settings: RunSettings, folder: Path, report: Report) -> None:
@@ -122,7 +117,9 @@ def _learn(settings: RunSettings, folder: Path, report: Report) -> None:
         run_peer(settings, folder, lambda steps, outcome: report(Progress(steps, outcome)))
         return
     agent = resumed(settings, folder)
-    if agent.steps < settings.total_steps:
+    # A last checkpoint may have come before the last evaluation.
+    evaluated = agent.evaluations[-1]["step"] if agent.evaluations else 0
+    if evaluated < settings.total_steps:
         settings.learn(agent, folder, callback=[_Reporter(report)])
 
 
@@ -159,6 +156,8 @@ def locked(folder: Path, wait: bool = True) -> Iterator[None]:
     Raises:
         BlockingIOError: if another process is in it, and ``wait`` is False.
     """
+    import fcntl  # not everywhere: the rest of the library does without
+
     folder.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder.with_name(f".{folder.name}.lock"), os.O_RDWR | os.O_CREAT)
     try:

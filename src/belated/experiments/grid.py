@@ -154,6 +154,7 @@ class Grid:
         Raises:
             ValueError: if a name is unknown or a value is of no use.
         """
+        _require_known(cls, values, "the grid")
         values["tasks"] = _entries(LateTask, "env", values.get("tasks"), "tasks")
         values["methods"] = _entries(Contender, "method", values.get("methods"), "methods")
         if "seeds" in values:
@@ -165,6 +166,8 @@ class Grid:
     @classmethod
     def read(cls, path: Path) -> Grid:
         """Read a TOML file."""
+        if not path.is_file():
+            raise ValueError(f"There is no grid {path}.")
         try:
             return cls.of(**tomllib.loads(path.read_text()))
         except (tomllib.TOMLDecodeError, ValueError) as error:
@@ -259,17 +262,27 @@ class Grid:
             ValueError: if one cannot be made, or an agent cannot learn in it.
         """
         runs = self.runs()
+        dense = True
         for task in {run.settings.task: run.settings for run in runs}.values():
             env = task.make_env()
             Spaces.of(env)
+            env.reset(seed=0)
+            dense = dense and "dense_reward" in env.step(env.action_space.sample())[-1]
             env.close()
-        for method in {run.settings.label: run.settings for run in runs}.values():
-            if not is_peer(method.method):
-                method.make_method()
+        for settings in {run.settings.label: run.settings for run in runs}.values():
+            if is_peer(settings.method):
+                continue
+            method = settings.make_method()
+            settings.require_learning(method)
+            if not dense and "dense_reward" in method.backbone.needs:
+                raise ValueError(
+                    f"{settings.label} learns from hidden per-step rewards, which not every task "
+                    "of the grid has."
+                )
 
 
 def _label(contender: Contender, variant: str) -> str:
-    return f"{contender.name}-{variant}" if variant else contender.name
+    return as_folder_name(f"{contender.name}-{variant}") if variant else contender.name
 
 
 def as_folder_name(name: str) -> str:
@@ -312,13 +325,17 @@ def _entries(cls: type[Table], key: str, values: Any, what: str) -> tuple[Table,
 def _table(cls: type[Table], values: Any, what: str) -> Table:
     if not isinstance(values, Mapping):
         raise ValueError(f"{what} must be a name or a table, got {values!r}.")
+    _require_known(cls, values, what)
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise ValueError(f"{what}: {error}.") from None
+
+
+def _require_known(cls: type[Any], values: Mapping[str, Any], what: str) -> None:
     known = [field.name for field in dataclasses.fields(cls)]
     unknown = [name for name in values if name not in known]
     if unknown:
         raise ValueError(
             f"{what} has no {', '.join(map(str, unknown))}; it can have {', '.join(known)}."
         )
-    try:
-        return cls(**values)
-    except TypeError as error:
-        raise ValueError(f"{what}: {error}.") from None

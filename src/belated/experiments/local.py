@@ -10,7 +10,7 @@ from pathlib import Path
 from belated.experiments.board import Board
 from belated.experiments.execute import Progress, execute, is_finished, read_status
 from belated.experiments.grid import PlannedRun
-from belated.experiments.worker import LOG, Job, Worker
+from belated.experiments.worker import LOG, Job, Worker, wait_for_reports
 from belated.ranges import positive_int
 
 ATTEMPTS = 2
@@ -63,7 +63,7 @@ def run_locally(jobs: Sequence[Job], board: Board, workers: int | None = None) -
                 job = waiting.popleft()
                 board.started(job.run)
                 busy.append((Worker(job, free.popleft()), job))
-            Worker.wait_for_reports(*(worker for worker, _ in busy))
+            wait_for_reports(worker for worker, _ in busy)
             for worker, job in list(busy):
                 code = worker.poll()
                 for progress in worker.read():

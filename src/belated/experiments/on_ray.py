@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from belated.experiments.board import Board
-from belated.experiments.execute import Progress, is_finished
+from belated.experiments.execute import STATUS, Progress, is_finished
 from belated.experiments.local import ATTEMPTS, what_happened
-from belated.experiments.worker import Job, Worker
+from belated.experiments.worker import Job, Worker, wait_for_reports
 
 NODE_DEATHS = 10
 """How often a run is started again because its node or Ray's own process died."""
 _WAIT = 1.0  # seconds between two looks at the cluster
+_PATIENCE = 120.0  # seconds that tasks have to save and stop
 
 Files = dict[str, bytes]
 
@@ -89,7 +90,9 @@ def _gather(ray: Any, jobs: Sequence[Job], board: Board) -> None:
             board.refresh()
     finally:
         for reference in waiting:
-            ray.cancel(reference, force=True)  # its worker sees that, saves and stops
+            ray.cancel(reference)  # interrupts the task, which has its worker save and stop
+        if waiting:
+            ray.wait(list(waiting), num_returns=len(waiting), timeout=_PATIENCE)
         token.unlink(missing_ok=True)
 
 
@@ -99,7 +102,7 @@ def _settle(ray: Any, reference: Any, job: Job, board: Board) -> None:
     except ray.exceptions.RayError as failure:
         board.crashed(job.run, str(failure).strip().splitlines()[-1], again=False)
         return
-    for name, content in files.items():
+    for name, content in sorted(files.items(), key=lambda file: file[0] == STATUS):
         path = job.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -151,7 +154,7 @@ def _attempts(job: Job, number: int, noticeboard: Any) -> str | None:
         worker = Worker(job, core=None)
         try:
             while (code := worker.poll()) is None:
-                worker.wait_for_reports()
+                wait_for_reports([worker])
                 for progress in worker.read():
                     noticeboard.tell.remote(number, progress)
         finally:

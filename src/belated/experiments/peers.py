@@ -8,7 +8,7 @@ is interrupted starts anew.
 from __future__ import annotations
 
 import importlib
-import json
+import importlib.metadata
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 from belated.experience.spaces import Spaces
 from belated.training.evaluation import evaluate
 from belated.training.logging import CSVWriter
+from belated.training.persistence import write_json
 from belated.training.run import CONFIG, PROGRESS, RunSettings, describe
 
 _MODULES = {"sb3-sac": "stable_baselines3", "sbx-sac": "sbx"}
@@ -50,9 +51,16 @@ def run_peer(settings: RunSettings, folder: Path, tell: Tell) -> None:
     document = describe(settings) | {
         "hyperparameters": {"type": settings.method, **hyperparameters}
     }
-    (folder / CONFIG).write_text(json.dumps(document, indent=2) + "\n")
+    document["provenance"]["versions"] |= _versions()
+    write_json(folder / CONFIG, document)
     learner = library.SAC("MlpPolicy", settings.make_env(), seed=settings.seed, **hyperparameters)
     _Run(settings, folder, tell, learner).learn()
+
+
+def _versions() -> dict[str, str]:
+    installed = {each.metadata["Name"]: each.version for each in importlib.metadata.distributions()}
+    names = ("stable_baselines3", "sbx-rl", "torch")
+    return {name: installed[name] for name in names if name in installed}
 
 
 class _Run:

@@ -20,6 +20,7 @@ from belated.experiments.execute import is_finished, locked
 from belated.experiments.grid import Grid, PlannedRun
 from belated.experiments.local import run_here, run_locally
 from belated.experiments.worker import Job
+from belated.training.persistence import read_json, write_json
 from belated.training.provenance import provenance
 from belated.training.run import CONFIG, SETTINGS, read_config, read_settings
 
@@ -89,7 +90,11 @@ def sweep(
         finished = _finished(folder, planned)
         summary = None
         if finished:
-            summary = summarise(finished, grid.comparison, column=grid.metric, mixed=mixed)
+            done = {run.folder for run in finished}
+            missing = [run.name for run in planned if folder / "runs" / run.place not in done]
+            notes = [f"Not finished, and left out: {', '.join(missing)}."] if missing else []
+            pair, column = grid.comparison, grid.metric
+            summary = summarise(finished, pair, column=column, mixed=mixed, notes=notes)
             write_summary(summary, folder)
         return Outcome(folder, board.failures, summary)
 
@@ -135,8 +140,8 @@ def _changes(folder: Path, grid: Grid, planned: list[PlannedRun], mixed: bool) -
     for run in planned:
         _require_same(folder / "runs" / run.place, run, now["provenance"], mixed)
     file = folder / SWEEP
-    before = json.loads(file.read_text()) if file.is_file() else now
-    file.write_text(json.dumps(now, indent=2) + "\n")
+    before = read_json(file) if file.is_file() else now
+    write_json(file, now)
     return [
         f"Since the last start {what} changed."
         for what, part in (
@@ -166,13 +171,16 @@ def _require_same(folder: Path, run: PlannedRun, now: dict[str, Any], mixed: boo
             "Choose another folder, or give one of them a name of its own."
         )
     was = read_config(folder).get("provenance", {})
-    parts = [part for part in ("sources", "versions") if part in was and was[part] != now[part]]
-    if parts and not mixed:
-        raise ValueError(
-            f"{folder} was made by other code: its {parts[0]} are {was[parts[0]]}, now they are "
-            f"{now[parts[0]]}. Choose another folder, or add --mixed to go on and have the report "
-            "say so."
-        )
+    for part in ("sources", "versions"):
+        then = was.get(part, {})
+        different = [name for name in then if name in now[part] and then[name] != now[part][name]]
+        if different and not mixed:
+            name = different[0]
+            raise ValueError(
+                f"{folder} was made by other code: {name} was {then[name]}, now it is "
+                f"{now[part][name]}. Choose another folder, or add --mixed to go on and have the "
+                "report say so."
+            )
 
 
 def _finished(folder: Path, planned: list[PlannedRun]) -> list[Run]:

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -26,12 +26,13 @@ from belated.experiments.grid import PlannedRun
 from belated.training.run import RunSettings
 
 _BOOTSTRAP = """
-import os, sys
-core = int(sys.argv[1])
-if core >= 0 and hasattr(os, "sched_setaffinity"):
+import json, os, sys
+core, sending, path = map(json.loads, sys.argv[1:])
+if core is not None and hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, [core])
+sys.path += [entry for entry in path if entry not in sys.path]
 from belated.experiments.worker import main
-sys.exit(main(int(sys.argv[2])))
+sys.exit(main(sending))
 """
 # A core is chosen before JAX and NumPy are imported: they count the cores that they may use.
 
@@ -78,10 +79,10 @@ class Worker:
         os.set_blocking(receiving, False)
         self.reports = receiving
         self._rest = b""
-        number = -1 if core is None else core
+        arguments = map(json.dumps, (core, sending, job.path))
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOTSTRAP, str(number), str(sending)],
+                [sys.executable, "-P", "-c", _BOOTSTRAP, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -94,7 +95,6 @@ class Worker:
             "settings": asdict(job.run.settings),
             "folder": str(job.folder.resolve()),
             "keep_replay": job.keep_replay,
-            "path": job.path,
         }
         assert self._process.stdin is not None
         self._stdin: IO[bytes] = self._process.stdin
@@ -106,10 +106,6 @@ class Worker:
     def pid(self) -> int:
         """The process's number."""
         return self._process.pid
-
-    def wait_for_reports(self, *others: Worker) -> None:
-        """Wait a second, or until this one or another one has something to say."""
-        select.select([self.reports, *(other.reports for other in others)], [], [], 1.0)
 
     def read(self) -> Iterator[Progress]:
         """What was reported since the last call."""
@@ -146,10 +142,17 @@ class Worker:
         self._process.wait()
 
 
+def wait_for_reports(workers: Iterable[Worker]) -> None:
+    """Wait a second, or until one of them has something to say."""
+    select.select([worker.reports for worker in workers], [], [], 1.0)
+
+
 def main(sending: int) -> int:
     """The process's side: do the run and return the exit code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # its owner may have been deaf to it
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     order: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
-    sys.path += [entry for entry in order["path"] if entry not in sys.path]
     threading.Thread(target=_stop_with_the_owner, daemon=True).start()
 
     def report(progress: Progress) -> None:
@@ -157,7 +160,6 @@ def main(sending: int) -> int:
         with contextlib.suppress(BrokenPipeError):
             os.write(sending, json.dumps(progress).encode() + b"\n")
 
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         settings = RunSettings(**order["settings"])
         execute(settings, Path(order["folder"]), report, order["keep_replay"])

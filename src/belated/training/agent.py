@@ -143,7 +143,7 @@ class Agent:
         Ctrl-C stops between two steps; what ``out`` asked for is saved first.
 
         Args:
-            total_timesteps: how many steps to take.
+            total_timesteps: how many steps to take; with 0 there is just the evaluation at the end.
             callback: a `Callback`, a function of the agent that may return False, or a list.
             progress_bar: show steps per second, the last return and the time left.
             out: a run folder, for ``progress.csv`` and ``checkpoint/``; the rest needs it.
@@ -155,7 +155,7 @@ class Agent:
             tensorboard: also write event files to ``out/tensorboard``.
             wandb: also send rows to Weights & Biases (needs the extra ``wandb``).
         """
-        goal = self.steps + positive_int(total_timesteps, "total_timesteps")
+        goal = self.steps + non_negative_int(total_timesteps, "total_timesteps")
         run = None
         if out is None and (tensorboard or wandb or eval_env is not None):
             raise ValueError("eval_env, tensorboard and wandb need a run folder: give out=...")

@@ -51,6 +51,25 @@ def write(folder: Path, manifest: dict[str, Any], state: Any, replay: Arrays | N
     shutil.rmtree(old, ignore_errors=True)
 
 
+def write_json(path: Path, document: Any) -> None:
+    """Write a JSON file, whole or not at all."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(json.dumps(document, indent=2) + "\n")
+    fresh.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        ValueError: if it is damaged.
+    """
+    try:
+        return json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+
+
 def _old(folder: Path) -> Path:
     """Where the last checkpoint is while the next one takes its place."""
     return folder.with_name(f".{folder.name}.old")

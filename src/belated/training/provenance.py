@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -24,9 +25,9 @@ def provenance(modules: Iterable[str] = ()) -> dict[str, Any]:
     versions = {"python": platform.python_version()} | {
         name: version for name in VERSIONS if (version := _version(name)) is not None
     }
-    sources = {name: _commit(name) for name in sorted({__package__.split(".")[0], *modules})}
+    sources = {name: _source(name) for name in sorted({__package__.split(".")[0], *modules})}
     return {
-        "sources": {name: commit for name, commit in sources.items() if commit is not None},
+        "sources": {name: source for name, source in sources.items() if source is not None},
         "versions": versions,
         "cpu": _cpu(),
         "threads": usable_cores(),
@@ -47,23 +48,34 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _commit(module: str) -> dict[str, Any] | None:
-    """The commit of a module's folder and whether the files there differ from it.
+def _source(module: str) -> dict[str, Any] | None:
+    """What a module's code is: a digest of it and, under version control, its commit.
 
-    None where it is not under version control, an installed package for example.
+    None where there is no such module, or it has no file.
     """
     try:
         found = importlib.util.find_spec(module)
     except (ImportError, ValueError):  # (__main__ has none, say)
         return None
-    if found is None or found.origin is None:
+    if found is None or found.origin is None or not Path(found.origin).is_file():
         return None
     file = Path(found.origin)
+    source: dict[str, Any] = {"digest": _digest(file)}
     if _git(file.parent, "ls-files", "--error-unmatch", file.name) is None:
-        return None
-    commit = _git(file.parent, "rev-parse", "HEAD")
-    changes = _git(file.parent, "status", "--porcelain", "--", ".")
-    return {"commit": commit, "dirty": bool(changes)}
+        return source
+    changes = _git(file.parent, "status", "--porcelain", "--untracked-files=no", "--", ".")
+    return source | {"commit": _git(file.parent, "rev-parse", "HEAD"), "dirty": bool(changes)}
+
+
+def _digest(file: Path) -> str:
+    """Of a module's file or, for a package, of all Python files in it."""
+    package = file.name == "__init__.py"
+    files = sorted(file.parent.rglob("*.py")) if package else [file]
+    digest = hashlib.sha256()
+    for each in files:
+        digest.update(each.relative_to(file.parent).as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(each.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -105,7 +105,22 @@ class RunSettings:
 
     def new_agent(self, env: AnyEnv) -> Agent:
         """Make an agent that has learned nothing yet."""
-        return Agent(self.make_method(), env, seed=self.seed, num_envs=self.num_envs)
+        method = self.make_method()
+        self.require_learning(method)
+        return Agent(method, env, seed=self.seed, num_envs=self.num_envs)
+
+    def require_learning(self, method: Method) -> None:
+        """Refuse a run that would be over before it learns anything.
+
+        Raises:
+            ValueError: if all its steps would be random.
+        """
+        if method.training.learning_starts >= self.total_steps:
+            raise ValueError(
+                f"{self.label or self.method} would learn nothing: all of its {self.total_steps} "
+                f"steps are random ones (learning_starts={method.training.learning_starts}). Take "
+                "more steps, or set a lower learning_starts."
+            )
 
     def imports(self) -> Iterator[str]:
         """What the settings name that has to be imported from outside the library."""
@@ -115,6 +130,10 @@ class RunSettings:
         if self.reward is not None and names_code(self.reward):
             yield self.reward
 
+    def origin(self) -> dict[str, Any]:
+        """Where the numbers of a run that starts now would come from."""
+        return provenance({name.partition(":")[0] for name in self.imports()})
+
     def learn(
         self,
         agent: Agent,
@@ -123,7 +142,7 @@ class RunSettings:
         callback: Sequence[CallbackLike] = (),
         progress_bar: bool = False,
     ) -> None:
-        """Learn what is left of the run, in its folder."""
+        """Learn what is left of the run, in its folder; at its end there is an evaluation."""
         agent.learn(
             self.total_steps - agent.steps,
             callback=[_WriteConfig(folder, self), *callback],
@@ -206,16 +225,15 @@ class _WriteConfig(Callback):
         document["provenance"]["precision"] = agent.method.training.precision
         if agent.steps > 0 and (self.folder / CONFIG).is_file():
             document["earlier"] = _earlier(read_config(self.folder), document["provenance"])
-        (self.folder / CONFIG).write_text(json.dumps(document, indent=2) + "\n")
+        persistence.write_json(self.folder / CONFIG, document)
 
 
 def describe(settings: RunSettings) -> dict[str, Any]:
     """What config.json says of a run that starts now, hyperparameters aside."""
-    modules = {name.partition(":")[0] for name in settings.imports()}
     return {
         "belated": belated.__version__,
         **{name: getattr(settings, name) for name in SETTINGS},
-        "provenance": provenance(modules),
+        "provenance": settings.origin(),
     }
 
 
@@ -234,7 +252,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     file = folder / CONFIG
     if not file.is_file():
         raise ValueError(f"{folder} holds no run: there is no config.json.")
-    document: dict[str, Any] = json.loads(file.read_text())
+    document: dict[str, Any] = persistence.read_json(file)
     return document
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -59,9 +59,9 @@ class Credit(Experiment):
         return found
 
 
-@lru_cache  # the figure and the table show the same episodes
+@cache  # the figure and the table show the same episodes
 def correlation_of(folder: Path) -> float:
     """The mean correlation over some episodes of a run's own policy."""
-    agent = load_run(folder)
+    agent = load_run(folder, trust=True)  # its user has just named what it imports
     episodes = [agent.play(seed=seed, env=agent.env) for seed in range(EPISODES)]
     return fmean(correlation_with_hidden_reward(e, agent.credit(e)) for e in episodes)

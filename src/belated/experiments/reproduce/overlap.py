@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from belated.analysis.comparison import ratio
 from belated.analysis.figures import points_against
-from belated.analysis.statistics import Estimate, estimate, mean
-from belated.analysis.summary import Summary, is_oracle
+from belated.analysis.statistics import Estimate
+from belated.analysis.summary import Summary, is_oracle, offset_of
 from belated.experiments.grid import LateTask
 from belated.experiments.reproduce.base import Experiment, delayed
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OVERLAPS = (0, 5, 10)
+ORACLE = "oracle"
 
 
 class Overlap(Experiment):
@@ -44,15 +46,28 @@ class Overlap(Experiment):
 
 
 def relative_performances(summary: Summary) -> dict[str, dict[float, Estimate]]:
-    """RAP of each method for each overlap, over the tasks where the oracle's return is positive."""
+    """RAP of each method for each overlap, over the tasks that all methods have.
+
+    Tasks whose oracle has no positive return are left out: a share of a loss means nothing.
+    """
     points: dict[str, dict[float, Estimate]] = {}
-    for method in summary.methods:
-        for c in OVERLAPS:
-            groups = [g for g in summary.groups if g.method == method and _overlap_of(g.task) == c]
-            shares = [g.relative_scores for g in groups if g.relative_scores]
-            if shares and not is_oracle(method):
-                points.setdefault(method, {})[c] = estimate(shares, mean)
+    for c in OVERLAPS:
+        own = [task for task in summary.tasks if _overlap_of(task) == c]
+        tasks = [t for t in own if all((g := summary.group(t, m)) and g.relative is not None
+                                       for m in summary.methods)]  # fmt: skip
+        for method in summary.methods if tasks else ():
+            if not is_oracle(method):
+                points.setdefault(method, {})[c] = ratio(
+                    [_shifted(summary, task, method) for task in tasks],
+                    [_shifted(summary, task, ORACLE) for task in tasks],
+                )
     return points
+
+
+def _shifted(summary: Summary, task: str, method: str) -> list[float]:
+    group = summary.group(task, method)
+    assert group is not None
+    return [score + offset_of(task) for score in group.scores]
 
 
 def _overlap_of(task: str) -> int:

@@ -47,12 +47,11 @@ class PointReach(Experiment):
     def draw(self, summary: Summary) -> dict[str, Figure]:
         """Learning curves, and the heatmaps of the seeds that reach the target soonest."""
         figures = super().draw(summary)
-        agents = {
-            name: load_run(min(group.runs, key=lambda run: run.score(self.metric)).folder)
-            for name in HEATMAPS
-            for group in summary.groups
-            if group.method == name
-        }
+        agents = {}
+        for group in summary.groups:
+            if group.method in HEATMAPS:
+                soonest = min(group.runs, key=lambda run: run.score(self.metric))
+                agents[group.method] = load_run(soonest.folder)
         if agents:
             figures["-heatmaps"] = draw_heatmaps(agents)
         return figures
