@@ -63,6 +63,7 @@ class Experiment:
     seeds: ClassVar[int] = 7
     primary: ClassVar[tuple[str, str] | None] = None
     metric: ClassVar[str] = "return_mean"
+    label: ClassVar[str] = "return"
     interval: ClassVar[str] = "20"
 
     def late(self, env: str) -> Iterable[LateTask]:
@@ -93,7 +94,7 @@ class Experiment:
 
     def draw(self, summary: Summary) -> dict[str, Figure]:
         """The figures, by what is added to the experiment's name: nothing for the main one."""
-        return {"": draw_curves(summary.runs, column=self.metric)}
+        return {"": draw_curves(summary.runs, column=self.metric, label=self.label)}
 
     def table(self, summary: Summary) -> Cells:
         """The numbers behind the figure."""

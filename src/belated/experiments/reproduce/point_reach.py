@@ -33,6 +33,7 @@ class PointReach(Experiment):
     seeds = 10
     primary = ("hc-singleton", "sac")
     metric = "length_mean"
+    label = "steps to the target (500: not reached)"
 
     def late(self, env: str) -> Iterable[LateTask]:
         """It is late already."""
