@@ -73,14 +73,13 @@ class Worker:
 
     def __init__(self, job: Job, core: int | None) -> None:
         self.core = core
-        self.log = job.folder / LOG
         job.folder.mkdir(parents=True, exist_ok=True)
         receiving, sending = os.pipe()
         os.set_blocking(receiving, False)
         self.reports = receiving
         self._rest = b""
         arguments = map(json.dumps, (core, sending, job.path))
-        with self.log.open("a") as log:
+        with (job.folder / LOG).open("a") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _BOOTSTRAP, *arguments],
                 stdin=subprocess.PIPE,
@@ -101,11 +100,6 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):  # if it died at once, `poll` will tell
             self._stdin.write(json.dumps(order).encode() + b"\n")
             self._stdin.flush()
-
-    @property
-    def pid(self) -> int:
-        """The process's number."""
-        return self._process.pid
 
     def read(self) -> Iterator[Progress]:
         """What was reported since the last call."""
