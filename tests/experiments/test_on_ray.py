@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sweeps import checkpoints, curves, start, wait_until
 
+from belated.experiments.execute import Progress
 from belated.experiments.grid import Grid
-from belated.experiments.on_ray import Noticeboard, _do
-from belated.experiments.worker import Job
+from belated.experiments.on_ray import attempt_elsewhere
+from belated.experiments.worker import Job, Worker, wait_for_reports
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
@@ -54,25 +57,14 @@ def test_a_cluster_gives_the_same_numbers_although_a_node_dies(
     assert curves(out) == curves(reference)
 
 
-class Direct:
-    """Calls a noticeboard as Ray would, but at once."""
-
-    def __init__(self, board: Noticeboard) -> None:
-        self.tell = self
-        self._board = board
-
-    def remote(self, *arguments: Any) -> None:
-        self._board.tell(*arguments)
-
-
 def test_where_no_folder_is_shared_the_files_are_sent_back(
     undisturbed: tuple[Path, Path], tmp_path: Path
 ) -> None:
     grid, reference = undisturbed
     run = Grid.read(grid).runs()[0]
     job = Job(run, tmp_path / "elsewhere" / run.place)
-    board = Noticeboard()
-    error, files = _do(job, 3, tmp_path / "no-token", Direct(board))
+    told: list[Progress | None] = []
+    error, files = attempt_elsewhere(job, told.append)
     assert error is None
     assert not job.folder.exists()
     made = tmp_path / "runs" / run.place
@@ -81,12 +73,29 @@ def test_where_no_folder_is_shared_the_files_are_sent_back(
         (made / name).write_bytes(content)
     assert curves(tmp_path)[run.place.name] == curves(reference)[run.place.name]
     assert (made / "checkpoint" / "state.safetensors").is_file()
-    notes = board.read()
-    assert notes[0] == (3, None)
-    assert notes[-1][0] == 3
-    assert notes[-1][1] is not None
-    assert notes[-1][1].steps == 500
-    assert board.read() == []
+    assert told[0] is None
+    assert told[-1] is not None
+    assert told[-1].steps == 500
+
+
+def test_a_worker_of_a_deaf_owner_saves_and_stops(
+    undisturbed: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = Grid.read(undisturbed[0]).runs()[0]
+    run = replace(run, settings=replace(run.settings, steps=100_000, checkpoint_every=100_000))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as in Ray's workers
+    try:
+        worker = Worker(Job(run, tmp_path / "run"), core=None)
+        told: list[Progress] = []
+        while len(told) < 2:
+            wait_for_reports([worker])
+            told += worker.read()
+        worker.close()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    assert worker.poll() == 130
+    steps = json.loads((tmp_path / "run" / "checkpoint" / "manifest.json").read_text())["steps"]
+    assert steps >= told[-1].steps
 
 
 def test_no_cluster_at_an_address_is_said(undisturbed: tuple[Path, Path], tmp_path: Path) -> None:

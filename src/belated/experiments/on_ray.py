@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ _WAIT = 1.0  # seconds between two looks at the cluster
 _PATIENCE = 120.0  # seconds that tasks have to save and stop
 
 Files = dict[str, bytes]
+Tell = Callable[[Progress | None], None]
 
 
 def run_on_ray(jobs: Sequence[Job], board: Board, address: str | None = None) -> None:
@@ -137,26 +138,33 @@ def _do(job: Job, number: int, token: Path, noticeboard: Any) -> tuple[str | Non
         token: a file that only those see who share the sweep's folder.
         noticeboard: where to say how far it is.
     """
-    if token.exists():
-        return _attempts(job, number, noticeboard), {}
+
+    def tell(progress: Progress | None) -> None:
+        noticeboard.tell.remote(number, progress)
+
+    return (attempt(job, tell), {}) if token.exists() else attempt_elsewhere(job, tell)
+
+
+def attempt_elsewhere(job: Job, tell: Tell) -> tuple[str | None, Files]:
+    """Do a run in a temporary folder; return what went wrong, if anything, and its files."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / job.folder.name
-        error = _attempts(replace(job, folder=folder), number, noticeboard)
+        error = attempt(replace(job, folder=folder), tell)
         paths = [path for path in folder.rglob("*") if path.is_file()]
         return error, {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
-def _attempts(job: Job, number: int, noticeboard: Any) -> str | None:
+def attempt(job: Job, tell: Tell) -> str | None:
     """Start worker processes for a run until one succeeds; what went wrong if none does."""
     error = None
     for _ in range(ATTEMPTS):
-        noticeboard.tell.remote(number, None)
+        tell(None)
         worker = Worker(job, core=None)
         try:
             while (code := worker.poll()) is None:
                 wait_for_reports([worker])
                 for progress in worker.read():
-                    noticeboard.tell.remote(number, progress)
+                    tell(progress)
         finally:
             worker.close()
         if is_finished(job.folder, job.run.settings.total_steps):

@@ -143,7 +143,9 @@ def wait_for_reports(workers: Iterable[Worker]) -> None:
 
 def main(sending: int) -> int:
     """The process's side: do the run and return the exit code."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # its owner may have been deaf to it
+    # Its owner may be deaf to Ctrl-C: jobs in the background of a script are, and Ray's workers.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     order: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
