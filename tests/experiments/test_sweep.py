@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,10 @@ def test_a_run_that_crashes_goes_on_once_and_is_then_reported(
     doomed = [0, 2, 2]  # seeds, once for each crash
     learn = run_module.RunSettings.learn
 
+    taken: Counter[int] = Counter()
+
     def explode(agent: Any) -> None:
+        taken[agent.seed] += 1
         if agent.steps >= 120 and agent.seed in doomed:
             doomed.remove(agent.seed)
             raise RuntimeError("the plant exploded")
@@ -129,6 +133,7 @@ def test_a_run_that_crashes_goes_on_once_and_is_then_reported(
     outcome = quick_sweep(tmp_path, Console(file=text, width=200), seeds=3)
     assert outcome.failures == {"Pendulum-v1-n5/sac-s2": "RuntimeError: the plant exploded"}
     assert text.getvalue().count("once more, from its last checkpoint") == 2
+    assert taken == {0: 150, 1: 150, 2: 121}  # no step was taken twice
     assert outcome.summary is not None
     assert len(outcome.summary.groups[0].scores) == 2
     left_out = "Not finished, and left out: Pendulum-v1-n5/sac-s2."
@@ -193,6 +198,8 @@ def test_a_kill_at_the_very_end_loses_nothing(loses: str, tmp_path: Path) -> Non
         manifest = json.loads((folder / "checkpoint" / "manifest.json").read_text())
         assert manifest["journal"]["rows"].pop()["step"] == 150
         (folder / "checkpoint" / "manifest.json").write_text(json.dumps(manifest))
+        rows = (folder / "progress.csv").read_text().splitlines(keepends=True)
+        (folder / "progress.csv").write_text("".join(rows[:-1]))
     quick_sweep(tmp_path / "cut", seeds=1, eval_every=40, keep_replay=True)
     assert curves(tmp_path / "cut") == curves(tmp_path / "whole")
 
