@@ -15,6 +15,7 @@ from belated.analysis.summary import summarise
 from belated.cli import main
 from belated.experiments.reproduce import EXPERIMENTS, Scale, write_results
 from belated.experiments.reproduce.clock import seconds_to
+from belated.experiments.reproduce.comparison import shares_of_oracle
 from belated.experiments.reproduce.overlap import relative_performances
 
 TOY = ["--steps", "150", "--seeds", "2", "--learning-starts", "140", "--eval-every", "50",
@@ -103,6 +104,16 @@ def test_relative_performance_is_averaged_over_tasks(tmp_path: Path) -> None:
     assert {c: each.value for c, each in points["sac"].items()} == {0: 2.0, 5: 0.75}
     write_results(EXPERIMENTS["overlap"], summary, tmp_path)
     assert (tmp_path / "overlap-rap.png").is_file()
+
+
+def test_profiles_are_of_shares_of_the_oracle(tmp_path: Path) -> None:
+    for task, oracle, own in (("A", 200, 100), ("Reacher", -10, -30), ("B", -1, 7)):
+        make_run(tmp_path, [oracle], task=task, method="oracle")
+        make_run(tmp_path, [own], task=task, method="sac")
+    summary = summarise(find_runs([tmp_path]))
+    assert shares_of_oracle(summary) == {"oracle": [[1.0], [1.0]], "sac": [[0.5], [0.5]]}
+    write_results(EXPERIMENTS["comparison"], summary, tmp_path)
+    assert (tmp_path / "comparison-profiles.png").is_file()
 
 
 def test_the_time_to_a_return_is_that_of_the_first_evaluation_there(tmp_path: Path) -> None:

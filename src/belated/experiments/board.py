@@ -33,7 +33,6 @@ class _Seen:
     steps: int = 0
     outcome: float | None = None
     rate: float | None = None
-    error: str = ""
 
     def __post_init__(self) -> None:
         self.marks: deque[tuple[float, int]] = deque()  # (time, steps)
@@ -100,7 +99,7 @@ class Board:
     def crashed(self, run: PlannedRun, error: str, again: bool) -> None:
         """A run broke down; ``again`` says whether it is tried once more."""
         seen = self._seen[run.name]
-        seen.state, seen.error = ("waiting" if again else "failed"), error
+        seen.state = "waiting" if again else "failed"
         if not again:
             self.failures[run.name] = error
         self._say(

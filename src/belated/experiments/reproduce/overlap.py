@@ -53,8 +53,7 @@ def relative_performances(summary: Summary) -> dict[str, dict[float, Estimate]]:
     points: dict[str, dict[float, Estimate]] = {}
     for c in OVERLAPS:
         own = [task for task in summary.tasks if _overlap_of(task) == c]
-        tasks = [t for t in own if all((g := summary.group(t, m)) and g.relative is not None
-                                       for m in summary.methods)]  # fmt: skip
+        tasks = [task for task in own if _has_all_shares(summary, task)]
         for method in summary.methods if tasks else ():
             if not is_oracle(method):
                 points.setdefault(method, {})[c] = ratio(
@@ -62,6 +61,11 @@ def relative_performances(summary: Summary) -> dict[str, dict[float, Estimate]]:
                     [_shifted(summary, task, ORACLE) for task in tasks],
                 )
     return points
+
+
+def _has_all_shares(summary: Summary, task: str) -> bool:
+    groups = [summary.group(task, method) for method in (ORACLE, *summary.methods)]
+    return all(group is not None and group.relative is not None for group in groups)
 
 
 def _shifted(summary: Summary, task: str, method: str) -> list[float]:
