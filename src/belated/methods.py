@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from belated.backbones import LIRPG, PPO, SAC, TD3, Backbone
+from belated.backbones import LIRPG, PPO, SAC, TD3, Backbone, CrossQ
 from belated.backbones.base import require_part
 from belated.credit import IRCR, RRD, Dense, Revealed, Rudder
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
@@ -34,6 +34,7 @@ __all__ = [
     "RRD",
     "SAC",
     "TD3",
+    "CrossQ",
     "Dense",
     "Markov",
     "Method",
@@ -84,12 +85,25 @@ _PARTS: dict[str, dict[str, Any]] = {
 }
 """What methods on SAC differ in; td3-NAME is the same on TD3, and td3 is plain TD3."""
 
+_CROSSQ_PARTS: dict[str, dict[str, Any]] = {
+    "crossq": {},
+    "crossq-oracle": {"credit": Dense()},
+    "crossq-hc-singleton": {"critic": HC(Singleton((64, 64)), regularizer=5.0, shared=True)},
+    "crossq-hc-pairwise-1": {"critic": HC(Pairwise(1, (64, 64)), regularizer=5.0, shared=True)},
+    "crossq-hc-pairwise-3": {"critic": HC(Pairwise(3, (48, 48)), regularizer=5.0, shared=True)},
+    "crossq-hc-rnn": {"critic": HC(Recurrent(48), regularizer=5.0, shared=True)},
+    "crossq-ircr": {"credit": IRCR()},
+    "crossq-rrd": {"credit": RRD()},
+}
+"""What methods on CrossQ differ in."""
+
 METHODS: dict[str, Method] = {
     **{name: Method(SAC(**parts)) for name, parts in _PARTS.items()},
     **{
         "td3" if name == "sac" else f"td3-{name}": Method(TD3(**parts))
         for name, parts in _PARTS.items()
     },
+    **{name: Method(CrossQ(**parts)) for name, parts in _CROSSQ_PARTS.items()},
     "ircr-original": Method(
         SAC(
             credit=IRCR(),
@@ -109,7 +123,7 @@ METHODS: dict[str, Method] = {
 
 
 def find_method(name: str) -> Method:
-    """Return the method of a name; hc-pairwise-K and td3-hc-pairwise-K work for any K.
+    """Return the method of a name; hc-pairwise-K works for any K, on every backbone.
 
     ``your_module:NAME`` imports your_module and takes the method or backbone that it calls so.
 
@@ -120,7 +134,7 @@ def find_method(name: str) -> Method:
         return METHODS[name]
     if ":" in name:
         return _imported(name)
-    pairwise = re.fullmatch(r"(td3-)?hc-pairwise-([1-9]\d*)", name)
+    pairwise = re.fullmatch(r"(td3-|crossq-)?hc-pairwise-([1-9]\d*)", name)
     if pairwise is None:
         similar = difflib.get_close_matches(name, METHODS, n=1)
         raise ValueError(

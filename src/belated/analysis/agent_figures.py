@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -122,5 +122,7 @@ def _step_values(agent: Agent) -> Floats:
     actions = agent.learner.act(observations, noise)
     steps = np.concatenate([observations, actions], axis=1)[None]
     mask = np.ones((1, len(actions)), np.float32)
-    values = np.mean([c.history.value(steps, mask) for c in agent.learner.state.critics], axis=0)
+    backbone: Any = agent.method.backbone
+    tellers = backbone.tellers(agent.learner.state)
+    values = np.mean([teller.history.value(steps, mask) for teller in tellers], axis=0)
     return np.asarray(values, np.float64).reshape(x.shape)

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
+from belated.backbones.maximum_entropy import MaximumEntropy
 from belated.backbones.temporal_difference import (
     Critics,
-    TemporalDifference,
     bootstrapped,
     critic_loss,
     lowest_next_value,
     move_towards,
+    values_of,
 )
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch
 from belated.experience.step import ProblemShape
 from belated.networks import GaussianPolicy
-from belated.networks.descent import Optimizer, adam, descend
+from belated.networks.descent import descend
 from belated.parts import register
-from belated.ranges import checked, flag, non_negative, number, optional, positive
 
 
 class SACState(NamedTuple):
@@ -44,40 +42,15 @@ class SACState(NamedTuple):
 
 @register
 @dataclass(frozen=True)
-class SAC(TemporalDifference):
-    """Hyperparameters of SAC beside those of `TemporalDifference`; the defaults are the paper's.
-
-    Attributes:
-        initial_temperature: α at the start.
-        target_entropy: what α is adapted to; None or "auto" for −|A|.
-        temperature_learning_rate: Adam's for the temperature; None for the same as the others'.
-        max_gradient_norm: where the gradients' norm is clipped; None for nowhere.
-        smooth_l1: whether large TD errors count linearly, not squared.
-    """
-
-    initial_temperature: float = 1.0
-    target_entropy: float | None = None
-    temperature_learning_rate: float | None = None
-    max_gradient_norm: float | None = None
-    smooth_l1: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked(
-            self,
-            initial_temperature=positive,
-            target_entropy=optional(number, "auto"),
-            temperature_learning_rate=optional(non_negative),
-            max_gradient_norm=optional(positive),
-            smooth_l1=flag,
-        )
+class SAC(MaximumEntropy):
+    """Soft actor-critic: the hyperparameters of `MaximumEntropy`; the defaults are the paper's."""
 
     def init(self, seed: int, shape: ProblemShape) -> SACState:
         """Make a fresh state."""
         rng = np.random.default_rng(seed)
         actor = GaussianPolicy(rng, shape.observation_size, self.hidden, shape.action_size)
         critics = self._critics(rng, shape)
-        log_alpha = jnp.asarray(math.log(self.initial_temperature), jnp.float32)
+        log_alpha = self._initial_log_alpha
         key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
         return SACState(
             actor=actor,
@@ -91,15 +64,6 @@ class SAC(TemporalDifference):
             credit=self.credit.init(rng, shape),
             key=key,
         )
-
-    @property
-    def _optimizer(self) -> Optimizer:
-        return adam(self.learning_rate, self.max_gradient_norm)
-
-    @property
-    def _temperature_optimizer(self) -> Optimizer:
-        rate = self.temperature_learning_rate
-        return optax.adam(self.learning_rate if rate is None else rate)
 
     def act(self, actor: GaussianPolicy, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Explore: a sample of the policy, given standard normal noise (B, A)."""
@@ -143,15 +107,6 @@ class SAC(TemporalDifference):
             "temperature": alpha,
         }
 
-    def _adapt_temperature(self, state: SACState, log_prob: jax.Array, actions: int) -> SACState:
-        """One step down −log α·(log π + target)."""
-        target_entropy = -actions if self.target_entropy is None else self.target_entropy
-        gradient = -(jnp.mean(log_prob) + target_entropy)
-        log_alpha, alpha_optimizer = descend(
-            self._temperature_optimizer, gradient, state.alpha_optimizer, state.log_alpha
-        )
-        return state._replace(log_alpha=log_alpha, alpha_optimizer=alpha_optimizer)
-
 
 def _actor_loss(
     actor: GaussianPolicy,
@@ -168,9 +123,5 @@ def _actor_loss(
     """
     observation = batch.observation
     action, log_prob = actor.sample(observation, noise)
-    values = [
-        critic.value(encoding, observation, action)
-        for critic, encoding in zip(critics, encodings, strict=True)
-    ]
-    loss = jnp.mean(alpha * log_prob - jnp.min(jnp.stack(values), axis=0))
-    return loss, log_prob
+    values = values_of(critics, encodings, observation, action)
+    return jnp.mean(alpha * log_prob - jnp.min(values, axis=0)), log_prob

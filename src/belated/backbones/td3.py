@@ -16,6 +16,7 @@ from belated.backbones.temporal_difference import (
     critic_loss,
     lowest_next_value,
     move_towards,
+    values_of,
 )
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch
@@ -115,14 +116,17 @@ class TD3(TemporalDifference):
         )
         state = jax.lax.cond(
             state.updates % self.policy_delay == 0,
-            lambda s: self._update_actor(s, encodings[0], data),
+            lambda s: self._update_actor(s, encodings, data),
             lambda s: s,
             state,
         )
         return state, metrics | credit_metrics
 
-    def _update_actor(self, state: TD3State, encoding: Any, batch: IntervalBatch) -> TD3State:
-        gradients = jax.grad(_actor_loss)(state.actor, state.critics[0], encoding, batch)
+    def _update_actor(
+        self, state: TD3State, encodings: tuple[Any, ...], batch: IntervalBatch
+    ) -> TD3State:
+        first = state.critics[:1], encodings[:1]
+        gradients = jax.grad(_actor_loss)(state.actor, *first, batch)
         actor, actor_optimizer = descend(
             self._optimizer, gradients, state.actor_optimizer, state.actor
         )
@@ -135,8 +139,8 @@ class TD3(TemporalDifference):
 
 
 def _actor_loss(
-    actor: DeterministicPolicy, critic: Any, encoding: Any, batch: IntervalBatch
+    actor: DeterministicPolicy, critics: Critics, encodings: tuple[Any, ...], batch: IntervalBatch
 ) -> jax.Array:
-    """−mean Q(τ_{t_i−c:t} ∘ (s_t, π(s_t))); the history takes no gradient."""
+    """−mean Q_1(τ_{t_i−c:t} ∘ (s_t, π(s_t))); the history takes no gradient."""
     observation = batch.observation
-    return -jnp.mean(critic.value(encoding, observation, actor.mode(observation)))
+    return -jnp.mean(values_of(critics, encodings, observation, actor.mode(observation))[0])

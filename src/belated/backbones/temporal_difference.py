@@ -12,7 +12,7 @@ import optax
 
 from belated.backbones.base import Backbone, require_part
 from belated.credit import Credit, Revealed
-from belated.critics import Critic, CriticConfig, Markov
+from belated.critics import HC, Critic, CriticConfig, Markov
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch, Needs
 from belated.experience.off_policy import ReplayTraining
@@ -75,14 +75,21 @@ class TemporalDifference(Backbone):
         if self.credit.tells_credit:
             credit = self.credit.reward(state.credit, data)
         else:
-            credit = jnp.mean(jnp.stack([c.credit(data) for c in state.critics]), axis=0)
+            credit = jnp.mean(jnp.stack([c.credit(data) for c in self.tellers(state)]), axis=0)
         return jnp.where(data.revealed > 0, credit, jnp.nan)
+
+    def tellers(self, state: Any) -> tuple[Any, ...]:
+        """The parts of a state that assign credit, if the critics do."""
+        tellers: tuple[Any, ...] = state.critics
+        return tellers
 
     @property
     def _optimizer(self) -> Optimizer:
         return adam(self.learning_rate)
 
     def _critics(self, rng: np.random.Generator, shape: ProblemShape) -> Critics:
+        if isinstance(self.critic, HC) and self.critic.shared:
+            return (self.critic.build_shared(rng, shape, self.hidden, self.num_critics),)
         return tuple(self.critic.build(rng, shape, self.hidden) for _ in range(self.num_critics))
 
     def _reward(
@@ -109,25 +116,33 @@ def critic_loss(
         metrics; those of the critics' own are means over them.
     """
     encodings = tuple(critic.encode(batch) for critic in critics)
-    observation, action = batch.observation, batch.action
-    values = [c.value(e, observation, action) for c, e in zip(critics, encodings, strict=True)]
+    values = values_of(critics, encodings, batch.observation, batch.action)
     error = optax.huber_loss if smooth_l1 else jnp.square
-    td_loss = sum((jnp.mean(error(q - target)) for q in values), jnp.zeros(()))
+    td_loss = jnp.sum(jnp.mean(error(values - target), axis=1))
     more = [c.auxiliary_loss(e, batch) for c, e in zip(critics, encodings, strict=True)]
     auxiliary = sum((loss for loss, _ in more), jnp.zeros(()))
     own = {name: jnp.mean(jnp.stack([m[name] for _, m in more])) for name in more[0][1]}
     metrics = own | {
         "td_loss": td_loss,
         "auxiliary_loss": auxiliary,
-        "value_mean": jnp.mean(jnp.stack(values)),
+        "value_mean": jnp.mean(values),
         "target_mean": jnp.mean(target),
     }
     return td_loss + auxiliary, (encodings, metrics)
 
 
+def values_of(
+    critics: Critics, encodings: tuple[Any, ...], observation: jax.Array, action: jax.Array
+) -> jax.Array:
+    """What all critics say of steps: (K, B)."""
+    said = [c.value(e, observation, action) for c, e in zip(critics, encodings, strict=True)]
+    return jnp.concatenate([jnp.atleast_2d(values) for values in said])
+
+
 def lowest_next_value(targets: Critics, batch: IntervalBatch, action: jax.Array) -> jax.Array:
     """The smallest of the target critics' values of the step that follows: (B,)."""
-    return jnp.min(jnp.stack([target.next_value(batch, action) for target in targets]), axis=0)
+    said = [jnp.atleast_2d(target.next_value(batch, action)) for target in targets]
+    return jnp.min(jnp.concatenate(said), axis=0)
 
 
 def bootstrapped(

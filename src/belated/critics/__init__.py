@@ -1,6 +1,6 @@
 """Critics: what is learned about values, and how much of the history it depends on."""
 
-from belated.critics.base import Critic, CriticConfig
+from belated.critics.base import AdditiveConfig, Critic, CriticConfig
 from belated.critics.hc import HC
 from belated.critics.histories import Pairwise, Recurrent, Singleton
 from belated.critics.markov import Markov
@@ -8,6 +8,7 @@ from belated.critics.segment import Segment
 
 __all__ = [
     "HC",
+    "AdditiveConfig",
     "Critic",
     "CriticConfig",
     "Markov",

@@ -29,11 +29,14 @@ class Critic(eqx.Module):
 
     @abstractmethod
     def value(self, encoding: Any, observation: jax.Array, action: jax.Array) -> jax.Array:
-        """Q(τ_{t_i−c:t} ∘ (s_t, a)) for any action a: shape (B,)."""
+        """Q(τ_{t_i−c:t} ∘ (s_t, a)) for any action a: shape (B,).
+
+        Several Q-functions that share a part may be one critic; the shape is then (K, B).
+        """
 
     @abstractmethod
     def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
-        """Q of the step that follows, under any action: shape (B,).
+        """Q of the step that follows, under any action: shape (B,), or (K, B) as for `value`.
 
         Inside an interval its history is τ_{t_i−c:t+1}; after an interval's last step it is
         τ_{t_{i+1}−c:t_{i+1}}, which is empty for c = 0. Only target critics are asked for it, so
@@ -62,3 +65,13 @@ class CriticConfig(Protocol):
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> Critic:
         """Make a freshly initialised critic; ``hidden`` are the layers of state-action networks."""
+
+
+@runtime_checkable
+class AdditiveConfig(Protocol):
+    """A recipe for critics of the form H + C, for backbones that make C of their own kind."""
+
+    def build_histories(
+        self, rng: np.random.Generator, shape: ProblemShape, number: int
+    ) -> tuple[Any, ...]:
+        """Make the H of each of several critics, or one for them all, or none at all (H = 0)."""

@@ -19,7 +19,7 @@ from belated.experience.batch import IntervalBatch, Needs
 from belated.experience.step import ProblemShape
 from belated.networks import MLP
 from belated.parts import register
-from belated.ranges import checked, non_negative
+from belated.ranges import checked, flag, non_negative
 
 
 @register
@@ -30,16 +30,18 @@ class HC:
     Attributes:
         history: the form of H.
         regularizer: λ, the weight of (H(τ_i) − r(τ_i))².
+        shared: whether all critics have one H, Q_k = H + C_k, instead of one each.
     """
 
     history: HistoryConfig
     regularizer: float
+    shared: bool = False
 
     needs: ClassVar[Needs] = frozenset({"window"})
     tells_credit: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checked(self, regularizer=non_negative)
+        checked(self, regularizer=non_negative, shared=flag)
         if not isinstance(self.history, HistoryConfig) or isinstance(self.history, CriticConfig):
             raise ValueError(f"HC needs a function of the history, not {self.history!r}.")
 
@@ -49,9 +51,29 @@ class HC:
         """Make a freshly initialised critic."""
         return HCCritic(
             history=self.history.build(rng, shape),
-            current=MLP(rng, shape.step_size, hidden, 1),
             regularizer=self.regularizer,
             shape=shape,
+            current=MLP(rng, shape.step_size, hidden, 1),
+        )
+
+    def build_shared(
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...], number: int
+    ) -> SharedHCCritic:
+        """Make several freshly initialised critics with one H."""
+        return SharedHCCritic(
+            history=self.history.build(rng, shape),
+            regularizer=self.regularizer,
+            shape=shape,
+            currents=tuple(MLP(rng, shape.step_size, hidden, 1) for _ in range(number)),
+        )
+
+    def build_histories(
+        self, rng: np.random.Generator, shape: ProblemShape, number: int
+    ) -> tuple[HistoryTerm, ...]:
+        """Make the freshly initialised H of several critics, or the one of them all."""
+        return tuple(
+            HistoryTerm(self.history.build(rng, shape), self.regularizer, shape)
+            for _ in range(1 if self.shared else number)
         )
 
 
@@ -62,11 +84,10 @@ class Histories(NamedTuple):
     whole: jax.Array  # τ_{t_i−c:t_i+n_i}
 
 
-class HCCritic(Critic):
-    """Q = H + C."""
+class HistoryTerm(eqx.Module):
+    """H as a part of critics: what it says of the steps of a batch, and how it is regularised."""
 
     history: History
-    current: MLP
     regularizer: float = eqx.field(static=True)
     shape: ProblemShape = eqx.field(static=True)
 
@@ -81,22 +102,14 @@ class HCCritic(Critic):
         start = self.shape.overlap
         return lambda steps: jnp.take_along_axis(values, (start + steps)[None], axis=0)[0]
 
+    def following(self, batch: IntervalBatch) -> jax.Array:
+        """H of the next step's history: (B,), without a gradient."""
+        return self.history.value(*next_history(batch, self.shape))
+
     def credit(self, batch: IntervalBatch) -> jax.Array:
         """What each step adds to H: H(τ_{t_i−c:t+1}) − H(τ_{t_i−c:t}), shape (B,)."""
         prefix = self._prefixes(batch)
         return prefix(batch.position + 1) - prefix(batch.position)
-
-    def _current(self, observation: jax.Array, action: jax.Array) -> jax.Array:
-        return self.current(jnp.concatenate([observation, action], axis=-1))[:, 0]
-
-    def value(self, encoding: Histories, observation: jax.Array, action: jax.Array) -> jax.Array:
-        """H(τ_{t_i−c:t}) + C(s_t, a)."""
-        return encoding.before + self._current(observation, action)
-
-    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
-        """H of the next step's history + C(s_{t+1}, a)."""
-        history = self.history.value(*next_history(batch, self.shape))
-        return history + self._current(batch.next_observation, action)
 
     def auxiliary_loss(
         self, encoding: Histories, batch: IntervalBatch
@@ -108,3 +121,45 @@ class HCCritic(Critic):
         revealed = batch.revealed
         mean = jnp.sum(errors * revealed) / jnp.maximum(jnp.sum(revealed), 1)
         return self.regularizer * mean, {}
+
+
+class HCCritic(HistoryTerm, Critic):
+    """Q = H + C."""
+
+    current: MLP
+
+    def value(self, encoding: Histories, observation: jax.Array, action: jax.Array) -> jax.Array:
+        """H(τ_{t_i−c:t}) + C(s_t, a)."""
+        return encoding.before + _current(self.current, observation, action)
+
+    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
+        """H of the next step's history + C(s_{t+1}, a)."""
+        return self.following(batch) + _current(self.current, batch.next_observation, action)
+
+
+class SharedHCCritic(HistoryTerm, Critic):
+    """Q_k = H + C_k for k = 1 … K."""
+
+    currents: tuple[MLP, ...]
+
+    def value(self, encoding: Histories, observation: jax.Array, action: jax.Array) -> jax.Array:
+        """H(τ_{t_i−c:t}) + C_k(s_t, a): (K, B)."""
+        return encoding.before + self._currents(observation, action)
+
+    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
+        """H of the next step's history + C_k(s_{t+1}, a): (K, B)."""
+        return self.following(batch) + self._currents(batch.next_observation, action)
+
+    def _currents(self, observation: jax.Array, action: jax.Array) -> jax.Array:
+        return jnp.stack([_current(each, observation, action) for each in self.currents])
+
+    def auxiliary_loss(
+        self, encoding: Histories, batch: IntervalBatch
+    ) -> tuple[jax.Array, Metrics]:
+        """K times what one critic adds: λ weighs it against the K TD losses, as without sharing."""
+        loss, metrics = super().auxiliary_loss(encoding, batch)
+        return len(self.currents) * loss, metrics
+
+
+def _current(network: MLP, observation: jax.Array, action: jax.Array) -> jax.Array:
+    return network(jnp.concatenate([observation, action], axis=-1))[:, 0]

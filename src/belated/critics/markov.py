@@ -30,6 +30,12 @@ class Markov:
         """Make a freshly initialised critic."""
         return MarkovCritic(MLP(rng, shape.step_size, hidden, 1))
 
+    def build_histories(
+        self, rng: np.random.Generator, shape: ProblemShape, number: int
+    ) -> tuple[()]:
+        """There is no H."""
+        return ()
+
 
 class MarkovCritic(Critic):
     """Q(s, a) as one network."""

@@ -3,9 +3,11 @@
 from belated.networks.lstm import ReducedLSTM
 from belated.networks.mlp import MLP, Linear, TanhMLP
 from belated.networks.moments import Moments
+from belated.networks.normalization import NormalizedMLP
 from belated.networks.policies import (
     DeterministicPolicy,
     GaussianPolicy,
+    NormalizedGaussianPolicy,
     NormalizedPolicy,
     UnsquashedPolicy,
 )
@@ -17,6 +19,8 @@ __all__ = [
     "GaussianPolicy",
     "Linear",
     "Moments",
+    "NormalizedGaussianPolicy",
+    "NormalizedMLP",
     "NormalizedPolicy",
     "Reader",
     "ReducedLSTM",

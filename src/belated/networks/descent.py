@@ -9,12 +9,12 @@ import optax
 Optimizer: TypeAlias = optax.GradientTransformation
 
 
-def adam(learning_rate: float, max_norm: float | None = None) -> Optimizer:
-    """Adam; gradients longer than ``max_norm``, if given, are first shortened to it.
+def adam(learning_rate: float, max_norm: float | None = None, momentum: float = 0.9) -> Optimizer:
+    """Adam with β₁ = ``momentum``; gradients longer than ``max_norm`` are first shortened to it.
 
     The moments of all parameters are kept in one vector: fewer buffers to pass, fewer loops.
     """
-    optimizer = optax.adam(learning_rate)
+    optimizer = optax.adam(learning_rate, b1=momentum)
     if max_norm is not None:
         optimizer = optax.chain(optax.clip_by_global_norm(max_norm), optimizer)
     return optax.flatten(optimizer)

@@ -12,6 +12,7 @@ import numpy as np
 
 from belated.networks.mlp import MLP, TanhMLP
 from belated.networks.moments import Moments
+from belated.networks.normalization import NetworkStatistics, NormalizedMLP
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
 
@@ -30,23 +31,64 @@ class GaussianPolicy(eqx.Module):
     ) -> None:
         self.trunk = MLP(rng, observation_size, hidden, 2 * action_size)
 
-    def _moments(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        mean, log_std = jnp.split(self.trunk(observation), 2, axis=-1)
-        return mean, jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
-
     def sample(self, observation: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Turn standard normal noise (B, A) into actions (B, A) and their log densities (B,)."""
-        mean, log_std = self._moments(observation)
-        raw = mean + jnp.exp(log_std) * noise
-        log_normal = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
-        # log(1 − tanh²(u)), in a form that does not underflow for large |u|
-        size = jnp.abs(raw)
-        log_slope = 2 * (math.log(2) - size - jnp.log(1 + jnp.exp(-2 * size)))
-        return jnp.tanh(raw), jnp.sum(log_normal - log_slope, axis=-1)
+        return squashed_sample(self.trunk(observation), noise)
 
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
-        return jnp.tanh(self._moments(observation)[0])
+        return squashed_mode(self.trunk(observation))
+
+
+class NormalizedGaussianPolicy(eqx.Module):
+    """A `GaussianPolicy` with batch normalisation; the statistics are not trained."""
+
+    trunk: NormalizedMLP
+    statistics: NetworkStatistics
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        observation_size: int,
+        hidden: Sequence[int],
+        action_size: int,
+    ) -> None:
+        self.trunk = NormalizedMLP(rng, observation_size, hidden, 2 * action_size)
+        self.statistics = self.trunk.fresh_statistics
+
+    def replaced(
+        self, trunk: NormalizedMLP, statistics: NetworkStatistics
+    ) -> NormalizedGaussianPolicy:
+        """The policy with another trunk and other statistics."""
+        made: NormalizedGaussianPolicy = eqx.tree_at(
+            lambda policy: (policy.trunk, policy.statistics), self, (trunk, statistics)
+        )
+        return made
+
+    def sample(self, observation: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Turn standard normal noise (B, A) into actions (B, A) and their log densities (B,)."""
+        return squashed_sample(self.trunk(observation, self.statistics), noise)
+
+    def mode(self, observation: jax.Array) -> jax.Array:
+        """The deterministic action."""
+        return squashed_mode(self.trunk(observation, self.statistics))
+
+
+def squashed_sample(outputs: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Turn a trunk's outputs (B, 2A) and normal noise (B, A) into actions and log densities."""
+    mean, log_std = jnp.split(outputs, 2, axis=-1)
+    log_std = jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
+    raw = mean + jnp.exp(log_std) * noise
+    log_normal = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
+    # log(1 − tanh²(u)), in a form that does not underflow for large |u|
+    size = jnp.abs(raw)
+    log_slope = 2 * (math.log(2) - size - jnp.log(1 + jnp.exp(-2 * size)))
+    return jnp.tanh(raw), jnp.sum(log_normal - log_slope, axis=-1)
+
+
+def squashed_mode(outputs: jax.Array) -> jax.Array:
+    """The deterministic action for a trunk's outputs (B, 2A)."""
+    return jnp.tanh(jnp.split(outputs, 2, axis=-1)[0])
 
 
 class DeterministicPolicy(eqx.Module):
