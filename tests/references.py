@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from episodes import OBSERVATION
 
+from belated.critics.hc import SharedHCCritic
 from belated.critics.markov import MarkovCritic
 from belated.critics.segment import SegmentCritic
 from belated.experience.batch import IntervalBatch
@@ -91,9 +92,65 @@ def mlp(network: Any, x: Any, between: Callable[[Any], Any] = relu) -> Any:
     return linear(network.layers[-1], x)
 
 
+def normalized_mlp(network: Any, x: Any, statistics: Any = None) -> tuple[Any, list[Any]]:
+    """A network of rows (N, inputs), normalised by its own statistics or by those given."""
+    seen = []
+    for number, (layer, norm) in enumerate(zip(network.layers, network.norms, strict=True)):
+        x = x if number == 0 else relu(x)
+        seen.append(moments(x) if statistics is None else statistics[number])
+        x = linear(layer, normalized(norm, x, seen[-1]))
+    return x, seen
+
+
+def normalized(norm: Any, x: Any, statistics: Any) -> Any:
+    mean, variance = statistics
+    scaled = (x - mean) / np.sqrt(variance + 1e-3)
+    return norm.scale[..., None, :] * scaled + norm.shift[..., None, :]
+
+
+def moments(x: Any) -> tuple[Any, Any]:
+    mean = x.mean(-2, keepdims=True)
+    return mean, ((x - mean) ** 2).mean(-2, keepdims=True)
+
+
+def normalized_on_both(base: Any, network: Any, rows: Any, following: Any, gradient: str) -> Any:
+    """The outputs for rows of a network near a given one, and the outputs for the rows that follow.
+
+    What the gradient must not see is computed with the parameters of the base.
+    """
+    count = len(rows)
+    both = np.concatenate([rows, following]).astype(np.float64)
+    _, joint = normalized_mlp(base, both)
+    constant, _ = normalized_mlp(base, np.float64(following), joint)
+    if gradient == "full":
+        return normalized_mlp(network, both)[0][..., :count, :], constant
+    own_x, own_following = both[:count], both[count:]
+    x: Any = own_x
+    for number, (layer, norm) in enumerate(zip(network.layers, network.norms, strict=True)):
+        still_layer, still_norm = base.layers[number], base.norms[number]
+        if number > 0:
+            x, own_x, own_following = relu(x), relu(own_x), relu(own_following)
+        if gradient == "straight-through":
+            own, at_base = moments(x), moments(own_x)
+            pairs = zip(own, joint[number], at_base, strict=True)
+            used = tuple(o + (j - b) for o, j, b in pairs)
+        else:
+            together = np.broadcast_to(own_following, (*x.shape[:-2], *own_following.shape))
+            used = moments(np.concatenate([x, together], axis=-2))
+        x = linear(layer, normalized(norm, x, used))
+        own_x = linear(still_layer, normalized(still_norm, own_x, joint[number]))
+        own_following = linear(still_layer, normalized(still_norm, own_following, joint[number]))
+    return x, constant
+
+
 def squashed_sample(actor: Any, observation: Any, noise: Any) -> tuple[Any, Any]:
+    """What a policy draws, given noise: actions and their log densities."""
+    return squashed(mlp(actor.trunk, observation), noise)
+
+
+def squashed(outputs: Any, noise: Any) -> tuple[Any, Any]:
     """Actions and their log densities, by the change of variables."""
-    mean, log_std = np.split(mlp(actor.trunk, observation), 2, axis=-1)
+    mean, log_std = np.split(outputs, 2, axis=-1)
     log_std = np.where(log_std.real < -20, -20, np.where(log_std.real > 2, 2, log_std))
     raw = mean + np.exp(log_std) * noise
     log_normal = -0.5 * noise**2 - log_std - 0.5 * np.log(2 * np.pi)
@@ -166,11 +223,13 @@ def digests(critic: Any, many: Sequence[Any]) -> Any:
 
 
 def value(critic: Any, digest: Any, observation: Any, action: Any) -> Any:
-    """Q of steps (N, D) and (N, A) after histories that were digested."""
+    """Q of steps (N, D) and (N, A) after histories that were digested; one row for each Q."""
     observation = np.broadcast_to(observation, (*action.shape[:-1], observation.shape[-1]))
     x = np.concatenate([observation, action], axis=-1)
     if isinstance(critic, MarkovCritic):
         return mlp(critic.network, x)[..., 0]
     if isinstance(critic, SegmentCritic):
         return linear(critic.head, gru_step(critic.reader, digest, x))[..., 0]
+    if isinstance(critic, SharedHCCritic):
+        return digest + np.stack([mlp(current, x)[..., 0] for current in critic.currents])
     return digest + mlp(critic.current, x)[..., 0]

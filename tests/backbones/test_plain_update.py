@@ -31,6 +31,7 @@ CRITICS: list[Any] = [
     HC(Pairwise(1, (6,)), 0.5),
     HC(Pairwise(3, (6,)), 5.0),
     HC(Recurrent(5), 5.0),
+    HC(Singleton((6,)), 0.5, shared=True),
 ]
 RATE = 0.1
 
@@ -51,6 +52,11 @@ def moved(slow: Any, fast: Any, tau: float) -> Any:
     return jax.tree.map(lambda s, f: s + tau * (f - s), slow, fast)
 
 
+def rows(values: Any) -> list[Any]:
+    """What one critic says, (N,), or several that share an H, (K, N)."""
+    return list(np.atleast_2d(values))
+
+
 class PlainUpdate:
     """What SAC and TD3 have in common, with parameters in double precision."""
 
@@ -65,10 +71,13 @@ class PlainUpdate:
         """One step of the critics."""
         batch, state = self.batch, self.state
         following = [
-            references.value(
-                t, references.digests(t, self.after), batch.next_observation, next_action
-            )
+            q
             for t in state.targets
+            for q in rows(
+                references.value(
+                    t, references.digests(t, self.after), batch.next_observation, next_action
+                )
+            )
         ]
         stays = 0.99 * (1 - batch.terminated)
         target = batch.reward + stays * (np.min(following, axis=0) + bonus)
@@ -76,14 +85,18 @@ class PlainUpdate:
 
         def errors(critic: Any) -> tuple[Any, Any]:
             digest = references.digests(critic, self.before)
-            values.append(references.value(critic, digest, batch.observation, batch.action))
+            said = references.value(critic, digest, batch.observation, batch.action)
+            number = len(getattr(critic, "currents", "1"))
+            said = said if number > 1 else said[None]
+            values.append(said)
+            td_loss = sum(np.mean((q - target) ** 2, -1) for q in said)
             weight = getattr(critic, "regularizer", 0.0)
             if weight == 0:
-                return np.mean((values[-1] - target) ** 2, -1), 0.0
+                return td_loss, 0.0
             seen = batch.revealed > 0
             whole = references.digests(critic, self.whole)[..., seen]
             off = np.mean((whole - batch.interval_reward[seen]) ** 2, -1)
-            return np.mean((values[-1] - target) ** 2, -1), weight * off
+            return td_loss, number * weight * off
 
         td_losses, auxiliary_losses = zip(*map(errors, state.critics), strict=True)
         self.metrics |= {
@@ -102,12 +115,13 @@ class PlainUpdate:
 
     def values_of(self, action: Any) -> list[Any]:
         """What the new critics say after what the old ones know of the histories."""
-        return [
+        said = [
             references.value(
                 new, references.digests(old, self.before), self.batch.observation, action
             )
             for old, new in zip(self.state.critics, self.critics, strict=True)
         ]
+        return list(said[0]) if len(said) == 1 else said
 
 
 def plain_sac(
@@ -176,7 +190,7 @@ def every_case_occurs(batch: IntervalBatch, shape: ProblemShape) -> bool:
 
 CASES: list[tuple[Any, int]] = [
     *((DescentSAC(critic, hidden=(8, 8)), 2) for critic in CRITICS),
-    *((DescentTD3(CRITICS[n], hidden=(8, 8), policy_delay=1), 0) for n in (1, 3)),
+    *((DescentTD3(CRITICS[n], hidden=(8, 8), policy_delay=1), 0) for n in (1, 3, 6)),
 ]
 
 

@@ -25,7 +25,8 @@ from belated.experience.off_policy import OffPolicy
 from belated.methods import METHODS, find_method
 from belated.parts import from_json, to_json
 
-NAMES = [*METHODS, "hc-pairwise-2"]
+NAMES = [*METHODS, "hc-pairwise-2", "crossq-hc-pairwise-2"]
+WITH_OVERLAP = ("q-", "hc-", "rrd", "rudder", "sac", "crossq-hc-")
 
 
 class Spoiled(gym.Wrapper[Any, Any, Any, Any]):
@@ -40,7 +41,7 @@ class Spoiled(gym.Wrapper[Any, Any, Any, Any]):
     ("name", "overlap"),
     [(name, 0) for name in NAMES]
     # The overlap is the critic's and the credit rule's business, not the backbone's.
-    + [(name, 2) for name in NAMES if name.startswith(("q-", "hc-", "rrd", "rudder", "sac"))],
+    + [(name, 2) for name in NAMES if name.startswith(WITH_OVERLAP)],
 )
 def test_contract(name: str, overlap: int, tmp_path: Path) -> None:
     """What every method promises.
@@ -93,7 +94,7 @@ def test_rounded_products_are_asked_for_and_remembered(tmp_path: Path) -> None:
     assert all(a.dtype == b.dtype == np.float32 for a, b in pairs if a.dtype.kind == "f")
 
 
-@pytest.mark.parametrize("name", ["sac", "hc-pairwise-1", "td3-q-rnn"])
+@pytest.mark.parametrize("name", ["sac", "hc-pairwise-1", "td3-q-rnn", "crossq-hc-singleton"])
 def test_updates_in_one_go_equal_single_ones(name: str) -> None:
     agent, scanned = small_agent(name).learn(60), small_agent(name).learn(60)
     assert isinstance(agent.loop.experience, OffPolicy)

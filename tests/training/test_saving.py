@@ -29,7 +29,8 @@ def test_learning_in_two_parts_is_learning_in_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hc-rnn", "td3", "rrd", "ircr-original", "ppo", "rudder", "lirpg"]
+    "name",
+    ["hc-rnn", "td3", "crossq-hc-singleton", "rrd", "ircr-original", "ppo", "rudder", "lirpg"],
 )
 @pytest.mark.parametrize("at", [20, 47, 61])
 def test_a_resumed_run_is_bit_equal_to_one_that_never_stopped(
