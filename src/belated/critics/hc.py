@@ -60,11 +60,12 @@ class HC:
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...], number: int
     ) -> SharedHCCritic:
         """Make several freshly initialised critics with one H."""
+        first, *others = (self.build(rng, shape, hidden) for _ in range(number))
         return SharedHCCritic(
-            history=self.history.build(rng, shape),
+            history=first.history,
             regularizer=self.regularizer,
             shape=shape,
-            currents=tuple(MLP(rng, shape.step_size, hidden, 1) for _ in range(number)),
+            currents=tuple(critic.current for critic in (first, *others)),
         )
 
     def build_histories(

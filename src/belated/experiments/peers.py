@@ -1,7 +1,7 @@
 """Other libraries' SAC on the same late task, as run folders that can be compared with ours.
 
-They run as their users would run them, but with the paper's batch size and rate. An evaluation
-plays the same episodes as ours, and its time does not count. There are no checkpoints: a run that
+They run as their users would run them, but with the paper's batch size and rate, and with as many
+random steps first as ours have. An evaluation plays the same episodes as ours, and its time does not count. There are no checkpoints: a run that
 is interrupted starts anew.
 """
 
@@ -24,7 +24,7 @@ from belated.training.run import CONFIG, PROGRESS, RunSettings, describe
 
 _MODULES = {"sb3-sac": "stable_baselines3", "sbx-sac": "sbx"}
 PEERS = tuple(_MODULES)
-PAPER = {"batch_size": 128, "learning_rate": 3e-4}
+PAPER: dict[str, Any] = {"batch_size": 128, "learning_rate": 3e-4, "learning_starts": 5_000}
 
 Tell = Callable[[int, float | None], None]
 """Takes how many steps there were, and the last evaluation's return."""
@@ -48,6 +48,8 @@ def run_peer(settings: RunSettings, folder: Path, tell: Tell) -> None:
             f"{settings.method} needs another library: pip install 'belated[bench]' ({error})."
         ) from error
     hyperparameters = PAPER | settings.overrides()
+    if settings.learning_starts is not None:
+        hyperparameters["learning_starts"] = settings.learning_starts
     document = describe(settings) | {
         "hyperparameters": {"type": settings.method, **hyperparameters}
     }

@@ -29,10 +29,10 @@ class Clock(Experiment):
 
     name = "clock"
     tasks = ("HalfCheetah",)
-    methods = ("hc-singleton", "sac", *PEERS)
+    methods = ("crossq-hc-singleton", "hc-singleton", "sac", *PEERS)
     steps = 300_000
     seeds = 3
-    primary = ("hc-singleton", "sb3-sac")
+    primary = ("crossq-hc-singleton", "sb3-sac")
 
     def contend(self, method: str) -> Iterable[Contender]:
         """Other libraries know nothing of a phase."""

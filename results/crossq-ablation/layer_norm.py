@@ -1,0 +1,63 @@
+"""SAC whose C has layer normalisation, the cheap alternative to CrossQ."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import belated
+from belated.critics.hc import HCCritic
+from belated.experience.step import ProblemShape
+from belated.methods import HC, SAC, Method, Singleton
+from belated.networks import Linear
+
+
+class LayerNormMLP(eqx.Module):
+    """Linear layers; hidden ones are normalised over their units, scaled, and cut off at 0."""
+
+    layers: tuple[Linear, ...]
+    scales: tuple[jax.Array, ...]
+    shifts: tuple[jax.Array, ...]
+
+    def __init__(
+        self, rng: np.random.Generator, inputs: int, hidden: Sequence[int], outputs: int
+    ) -> None:
+        sizes = [inputs, *hidden, outputs]
+        self.layers = tuple(
+            Linear(rng, m, n, hidden=0 < i < len(hidden))
+            for i, (m, n) in enumerate(itertools.pairwise(sizes))
+        )
+        self.scales = tuple(jnp.ones(size, jnp.float32) for size in hidden)
+        self.shifts = tuple(jnp.zeros(size, jnp.float32) for size in hidden)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        for layer, scale, shift in zip(self.layers, self.scales, self.shifts, strict=False):
+            x = layer(x)
+            x = (x - jnp.mean(x, -1, keepdims=True)) * jax.lax.rsqrt(
+                jnp.var(x, -1, keepdims=True) + 1e-6
+            )
+            x = jax.nn.relu(scale * x + shift)
+        return self.layers[-1](x)
+
+
+@belated.register
+@dataclass(frozen=True)
+class LayerNormHC(HC):
+    """The HC-decomposition with layer normalisation in C."""
+
+    def build(
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
+    ) -> HCCritic:
+        critic = super().build(rng, shape, hidden)
+        current = LayerNormMLP(rng, shape.step_size, hidden, 1)
+        made: HCCritic = eqx.tree_at(lambda c: c.current, critic, current)
+        return made
+
+
+HC_SINGLETON = Method(SAC(critic=LayerNormHC(Singleton((64, 64)), 0.05), learning_rate=1e-3))
