@@ -132,7 +132,9 @@ def sgemm_gflops(size: int = 1024) -> float:
 def main(
     methods: tuple[str, ...] = (
         "sac",
+        "crossq",
         "hc-singleton",
+        "crossq-hc-singleton",
         "hc-pairwise-1",
         "hc-pairwise-3",
         "hc-rnn",

@@ -37,6 +37,7 @@ class LayerNormMLP(eqx.Module):
         self.shifts = tuple(jnp.zeros(size, jnp.float32) for size in hidden)
 
     def __call__(self, x: jax.Array) -> jax.Array:
+        """Apply the network over the last axis."""
         for layer, scale, shift in zip(self.layers, self.scales, self.shifts, strict=False):
             x = layer(x)
             x = (x - jnp.mean(x, -1, keepdims=True)) * jax.lax.rsqrt(
@@ -54,6 +55,7 @@ class LayerNormHC(HC):
     def build(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> HCCritic:
+        """Make a freshly initialised critic."""
         critic = super().build(rng, shape, hidden)
         current = LayerNormMLP(rng, shape.step_size, hidden, 1)
         made: HCCritic = eqx.tree_at(lambda c: c.current, critic, current)

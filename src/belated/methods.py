@@ -94,6 +94,10 @@ _CROSSQ_PARTS: dict[str, dict[str, Any]] = {
     "crossq-hc-rnn": {"critic": HC(Recurrent(48), regularizer=5.0, shared=True)},
     "crossq-ircr": {"credit": IRCR()},
     "crossq-rrd": {"credit": RRD()},
+    "crossq-hc-rrd": {
+        "critic": HC(Singleton((64, 64)), regularizer=5.0, shared=True),
+        "credit": RRD(reward_units=(64, 64)),
+    },
 }
 """What methods on CrossQ differ in."""
 

@@ -73,6 +73,7 @@ def _known_looks() -> dict[str, Look]:
         if backbone:
             looks[f"{backbone}-oracle"] = Look("#8a8a8a", dashes)
     return looks | {
+        "crossq-hc-rrd": Look(_COLOURS["rudder"], _LONG),
         "ircr-original": Look(_COLOURS["ircr"], _DASH_DOT_DOT),
         "ppo": Look(_COLOURS[""], _DASH_DOT),
         "rudder": Look(_COLOURS["rudder"], _DASH_DOT),

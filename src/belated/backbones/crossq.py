@@ -135,7 +135,7 @@ class CrossQ(MaximumEntropy):
         next_noise, noise = jax.random.normal(noise_key, (2, *data.action.shape))
         alpha = jnp.exp(state.log_alpha)
 
-        learned, reward, credit_metrics = self._reward(state, data, key)
+        learned, data, credit_metrics = self._credited(state, data, key)
         next_action, next_log_prob = state.actor.sample(data.next_observation, next_noise)
         following = _Following(
             action=next_action,
@@ -145,7 +145,7 @@ class CrossQ(MaximumEntropy):
         parameters = state.histories, state.currents
         (_, (seen, before, metrics)), gradients = jax.value_and_grad(
             self._critic_loss, has_aux=True
-        )(parameters, data, reward, following)
+        )(parameters, data, following)
         parameters, critic_optimizer = descend(
             self._optimizer, gradients, state.critic_optimizer, parameters
         )
@@ -177,7 +177,7 @@ class CrossQ(MaximumEntropy):
         }
 
     def _critic_loss(
-        self, parameters: Any, batch: IntervalBatch, reward: jax.Array, following: _Following
+        self, parameters: Any, batch: IntervalBatch, following: _Following
     ) -> tuple[jax.Array, tuple[tuple[NetworkStatistics, ...], jax.Array, Metrics]]:
         """Σ_k mean (H_k(τ_{t_i−c:t}) + C_k(s_t, a_t) − y)² + λ·Σ_k (H_k(τ_i) − r(τ_i))².
 
@@ -195,7 +195,7 @@ class CrossQ(MaximumEntropy):
             strict=True,
         )
         next_value = jnp.min(following.history + _rows(next_values), axis=0) + following.bonus
-        target = bootstrapped(reward, batch, self.gamma, next_value)
+        target = bootstrapped(batch.reward, batch, self.gamma, next_value)
         encodings = [history.encode(batch) for history in histories]
         before = _stacked([encoding.before for encoding in encodings])
         value = before + _rows(values)

@@ -75,10 +75,10 @@ class SAC(MaximumEntropy):
         next_noise, noise = jax.random.normal(noise_key, (2, *data.action.shape))
         alpha = jnp.exp(state.log_alpha)
 
-        learned, reward, credit_metrics = self._reward(state, data, key)
+        learned, data, credit_metrics = self._credited(state, data, key)
         next_action, next_log_prob = state.actor.sample(data.next_observation, next_noise)
         next_value = lowest_next_value(state.targets, data, next_action) - alpha * next_log_prob
-        target = bootstrapped(reward, data, self.gamma, next_value)
+        target = bootstrapped(data.reward, data, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, data, target, self.smooth_l1
         )

@@ -98,9 +98,9 @@ class TD3(TemporalDifference):
         noise = self.target_noise * jax.random.normal(noise_key, data.action.shape)
         noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
         next_action = state.target_actor.mode(data.next_observation) + noise
-        learned, reward, credit_metrics = self._reward(state, data, key)
+        learned, data, credit_metrics = self._credited(state, data, key)
         next_value = lowest_next_value(state.targets, data, jnp.clip(next_action, -1, 1))
-        target = bootstrapped(reward, data, self.gamma, next_value)
+        target = bootstrapped(data.reward, data, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, data, target
         )

@@ -11,8 +11,9 @@ import numpy as np
 import optax
 
 from belated.backbones.base import Backbone, require_part
-from belated.credit import Credit, Revealed
+from belated.credit import Advance, Credit, Revealed
 from belated.critics import HC, Critic, CriticConfig, Markov
+from belated.critics.windows import is_interval_end
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch, Needs
 from belated.experience.off_policy import ReplayTraining
@@ -71,11 +72,12 @@ class TemporalDifference(Backbone):
         return self.credit.tells_credit or self.critic.tells_credit
 
     def credit_of(self, state: Any, data: IntervalBatch) -> jax.Array:
-        """What the credit rule gives each step, or else what it adds to the critics' H: (B,)."""
+        """What the credit rule gives each step, what it adds to the critics' H, or both: (B,)."""
+        credit = jnp.zeros(len(data.reward))
         if self.credit.tells_credit:
-            credit = self.credit.reward(state.credit, data)
-        else:
-            credit = jnp.mean(jnp.stack([c.credit(data) for c in self.tellers(state)]), axis=0)
+            credit += self.credit.reward(state.credit, data)
+        if self.critic.tells_credit and (self._leaves_a_rest or not self.credit.tells_credit):
+            credit += jnp.mean(jnp.stack([c.credit(data) for c in self.tellers(state)]), axis=0)
         return jnp.where(data.revealed > 0, credit, jnp.nan)
 
     def tellers(self, state: Any) -> tuple[Any, ...]:
@@ -92,12 +94,27 @@ class TemporalDifference(Backbone):
             return (self.critic.build_shared(rng, shape, self.hidden, self.num_critics),)
         return tuple(self.critic.build(rng, shape, self.hidden) for _ in range(self.num_critics))
 
-    def _reward(
+    def _credited(
         self, state: Any, batch: IntervalBatch, key: jax.Array
-    ) -> tuple[Any, jax.Array, Metrics]:
-        """What the credit rule has learned from a batch, and the reward that it gives: (B,)."""
+    ) -> tuple[Any, IntervalBatch, Metrics]:
+        """What the credit rule has learned from a batch, and the batch with its rewards.
+
+        A rule that pays for steps at once may leave a rest of the interval's reward. If the critics
+        remember the interval, that is revealed on its last step and is all that H has to explain.
+        """
         learned, metrics = self.credit.update(state.credit, batch, jax.random.fold_in(key, 0))
-        return learned, jax.lax.stop_gradient(self.credit.reward(learned, batch)), metrics
+        reward = self.credit.reward(learned, batch)
+        if self._leaves_a_rest:
+            assert isinstance(self.credit, Advance)
+            rest = jnp.where(batch.revealed > 0, self.credit.rest(learned, batch), 0.0)
+            reward += jnp.where(is_interval_end(batch), rest, 0.0)
+            batch = batch._replace(interval_reward=rest)
+        batch = batch._replace(reward=reward)
+        return learned, jax.lax.stop_gradient(batch), metrics
+
+    @property
+    def _leaves_a_rest(self) -> bool:
+        return isinstance(self.credit, Advance) and "window" in self.critic.needs
 
 
 def critic_loss(

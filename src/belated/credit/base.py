@@ -45,6 +45,14 @@ class Credit(Rule, Protocol):
 
 
 @runtime_checkable
+class Advance(Credit, Protocol):
+    """A rule whose rewards are a part of the interval's, paid for each step at once."""
+
+    def rest(self, state: Any, batch: IntervalBatch) -> jax.Array:
+        """What is left of r(τ_i) when the rewards of the steps that it counts are paid: (B,)."""
+
+
+@runtime_checkable
 class RolloutCredit(Rule, Protocol):
     """A rule that gives every step of a rollout a reward."""
 

@@ -142,6 +142,13 @@ class RRD:
             "reward_sum_error": jnp.sqrt(jnp.sum(weight * (n * missing) ** 2) / total),
         }
 
+    def rest(self, state: RRDState, batch: IntervalBatch) -> jax.Array:
+        """R(τ_i) − Σ r̂, over the steps that count: (B,)."""
+        steps, counts = state.network.steps_of_windows(batch, len(batch.reward))
+        values = state.network.network.columns(steps.reshape(-1, steps.shape[-1]).T)
+        paid = jnp.sum(values.reshape(counts.shape) * counts, axis=0)
+        return jnp.asarray(batch.interval_reward) - paid
+
     def reward(self, state: RRDState, batch: IntervalBatch) -> jax.Array:
         """r̂ of each step: (B,)."""
         network = state.network

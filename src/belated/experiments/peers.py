@@ -1,8 +1,8 @@
 """Other libraries' SAC on the same late task, as run folders that can be compared with ours.
 
 They run as their users would run them, but with the paper's batch size and rate, and with as many
-random steps first as ours have. An evaluation plays the same episodes as ours, and its time does not count. There are no checkpoints: a run that
-is interrupted starts anew.
+random steps first as ours have. An evaluation plays the same episodes as ours, and its time does
+not count. There are no checkpoints: a run that is interrupted starts anew.
 """
 
 from __future__ import annotations
