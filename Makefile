@@ -45,7 +45,7 @@ bench-coverage: $(INSTALLED)  ## how often the intervals of docs/statistics.md c
 	$(BIN)/python benchmarks/coverage.py --json results/coverage.json
 
 $(RESULTS:%=results-%): results-%: $(INSTALLED)
-	$(BIN)/belated sweep results/$*/grid.toml --out runs/$*
+	PYTHONPATH=results/$* $(BIN)/belated sweep results/$*/grid.toml --out runs/$*
 
 results:  ## list the comparisons of results/; make results-NAME does the runs of one again
 	@for name in $(RESULTS); do echo "  make results-$$name"; done
