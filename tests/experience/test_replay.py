@@ -231,15 +231,24 @@ def test_an_abandoned_episode_leaves_no_trace_in_later_windows() -> None:
         assert batch.window_mask[:, 3].tolist() == [0, 0, 1, 1, 1]
 
 
-@given(scripts(), scripts(), shapes, st.integers(0, 40))
+@given(st.lists(scripts(), min_size=1, max_size=3), scripts(), shapes, st.integers(0, 40))
 def test_a_restored_replay_goes_on_as_the_saved_one(
     before: Any, after: Any, shape: ProblemShape, spare: int
 ) -> None:
+    """Rows are saved a few at a time, each when it is settled and never again."""
     size = shape.overlap + shape.max_length + 2 + spare
     replay = IntervalReplay(size, shape)
     reference = Reference(size, shape)
-    write(replay, reference, before, shape)
+    saved: list[tuple[int, Any]] = []
+    (ring,), done = replay.rings, 0
+    for script in before:
+        write(replay, reference, script, shape)
+        first = max(done, ring.oldest)
+        saved.append((first, ring.records(first, ring.settled)))
+        done = ring.settled
     copy = IntervalReplay(size, shape)
+    for first, records in saved:
+        copy.rings[0].put(first, records)
     copy.restore(replay.state())
     second = Reference(size, shape)
     second.__dict__.update(

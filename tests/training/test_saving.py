@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def test_ctrl_c_stops_between_two_steps_and_loses_nothing(tmp_path: Path) -> Non
 def test_loading_runs_no_code(tmp_path: Path) -> None:
     small_agent().learn(40).save(tmp_path / "agent", replay=True)
     files = {file.suffix for file in (tmp_path / "agent").rglob("*") if file.is_file()}
-    assert files == {".json", ".safetensors", ".npy"}
+    assert files == {".json", ".safetensors", ".rows"}
     manifest = tmp_path / "agent" / "manifest.json"
     document = json.loads(manifest.read_text())
     document["method"]["backbone"]["critic"]["type"] = "os.system"
@@ -142,10 +143,37 @@ def test_saving_never_deletes_anything_else(tmp_path: Path) -> None:
     assert (tmp_path / "precious.txt").exists()
 
 
-def test_a_checkpoint_cut_off_while_it_was_replaced_is_still_found(tmp_path: Path) -> None:
-    small_agent().learn(40).save(tmp_path / "checkpoint")
-    (tmp_path / "checkpoint").rename(tmp_path / ".checkpoint.old")
-    assert Agent.load(tmp_path).steps == 40
+class PowerCut(BaseException):
+    """Nobody catches it."""
+
+
+@pytest.mark.parametrize("after", range(1, 9))
+def test_a_checkpoint_counts_only_when_it_is_whole(
+    after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut off after so many writes, while the next one is being written."""
+    agent = small_agent().learn(40)
+    agent.save(tmp_path / "checkpoint", replay=True)
+    agent.learn(20)
+    writes = 0
+    sync = os.fsync
+
+    def power_cut(number: int) -> None:
+        nonlocal writes
+        writes += 1
+        if writes == after:
+            raise PowerCut
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", power_cut)
+    with pytest.raises(PowerCut):
+        agent.save(tmp_path / "checkpoint", replay=True)
+    monkeypatch.undo()
+    resumed = Agent.load(tmp_path, delayed())
+    assert resumed.steps == (60 if after == 8 else 40)  # the eighth comes after the manifest
+    resumed.learn(60 - resumed.steps).save(tmp_path / "checkpoint", replay=True)
+    again = Agent.load(tmp_path, delayed()).learn(20)
+    assert_same_weights(again, small_agent().learn(80))
 
 
 class Trips(gym.Wrapper[Any, Any, Any, Any]):

@@ -38,7 +38,7 @@ def assert_whole(agent: Agent) -> None:
     """Steps and windows are in order: `RandomEnv` shows the time first, and then chance."""
     assert isinstance(agent.loop.experience, OffPolicy)
     replay = agent.loop.experience.replay
-    assert all(ring.written > 30 for ring in replay._rings)
+    assert all(ring.written > 30 for ring in replay.rings)
     for batch in replay.in_order(batch_size=50):
         np.testing.assert_array_equal(batch.next_observation[:, 0], batch.observation[:, 0] + 1)
         time, real = batch.window[:, :, 0], batch.window_mask > 0

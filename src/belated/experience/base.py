@@ -24,8 +24,33 @@ class Learns(Protocol):
         """Run several updates in one go."""
 
 
+class Log(Protocol):
+    """Rows that are saved by appending: those before ``settled`` change no more."""
+
+    settled: int
+    """The number of the first row that may still change; numbers are never reset."""
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest row that is still needed."""
+
+    @property
+    def record_type(self) -> np.dtype[Any]:
+        """What a row is, in a file."""
+
+    def records(self, first: int, end: int) -> Array:
+        """Copy the rows with these numbers."""
+
+    def put(self, first: int, records: Array) -> None:
+        """Write rows to where they were."""
+
+
 class Experience(Protocol):
     """Steps of some environments that a backbone learns from. A lane is one environment."""
+
+    @property
+    def logs(self) -> Sequence[Log]:
+        """What grows with experience; all else is in `state`."""
 
     def add(self, step: Step, lane: int) -> None:
         """Record a step."""
@@ -37,10 +62,10 @@ class Experience(Protocol):
         """Start an episode although the last one did not end."""
 
     def state(self) -> dict[str, Array]:
-        """Everything there is to save, as arrays by name."""
+        """Everything that is to be saved beside the logs, as arrays by name."""
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` returned."""
+        """Take over what `state` returned; the logs were filled before."""
 
 
 class LearnsFrom(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from belated.experience.base import Learns, LearnsFrom, Metrics
+from belated.experience.base import Learns, LearnsFrom, Log, Metrics
 from belated.experience.batch import IntervalBatch, join
 from belated.experience.best_episodes import BestEpisodes
 from belated.experience.replay import IntervalReplay, replay_of
@@ -119,8 +119,13 @@ class OffPolicy:
         self.replay.start_episode(lane)
         self.best.start_episode(lane)
 
+    @property
+    def logs(self) -> Sequence[Log]:
+        """The rings of the replay."""
+        return self.replay.rings
+
     def state(self) -> dict[str, Array]:
-        """Everything there is to save, as arrays by name."""
+        """Everything that is to be saved beside the logs, as arrays by name."""
         due = np.array(self._updates_due)
         return {"updates_due": due} | self.replay.state() | self.best.state()
 

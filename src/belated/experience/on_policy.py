@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from belated.experience.base import Learns, Metrics
+from belated.experience.base import Learns, Log, Metrics
 from belated.experience.rollout import Rollout, empty_rollout, rollout_of, write_step
 from belated.experience.step import Array, ProblemShape, Step
 from belated.parts import register
@@ -104,6 +104,11 @@ class OnPolicy:
             self._count[lane] = kept
         self._open_steps[lane] = 0
 
+    @property
+    def logs(self) -> Sequence[Log]:
+        """There are none: a rollout is forgotten."""
+        return ()
+
     _COUNTERS = ("_count", "_open_steps", "_dropping")
 
     def state(self) -> dict[str, Array]:
@@ -113,6 +118,9 @@ class OnPolicy:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `state` returned."""
+        for name, array in self.state().items():
+            if state[name].shape != array.shape or state[name].dtype != array.dtype:
+                raise ValueError(f"{name} has another shape or type than it should.")
         self.rollout = Rollout(*(state[f"rollout.{name}"] for name in Rollout._fields))
         for name in self._COUNTERS:
             setattr(self, name, state[f"rollout.{name}"])

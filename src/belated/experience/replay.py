@@ -37,45 +37,46 @@ class IntervalReplay:
                 f"{shape.max_length} steps with an overlap of {shape.overlap}: it needs at least "
                 f"{smallest * lanes} rows."
             )
-        self._rings = [Ring(size, shape, needs) for _ in range(lanes)]
+        self.rings = [Ring(size, shape, needs) for _ in range(lanes)]
+        """One for each lane."""
         self._offsets = np.arange(-shape.overlap, shape.max_length)[:, None]  # (W, 1)
         # What the phase reads in each place of a window: negative in the overlap, 0 if it is off.
         self._window_phase = shape.phases(-shape.overlap, shape.max_length)
 
     def __len__(self) -> int:
         """How many steps can be sampled."""
-        return sum(ring.available for ring in self._rings)
+        return sum(ring.available for ring in self.rings)
 
     @property
     def nbytes(self) -> int:
         """The memory that the rows take."""
-        return sum(array.nbytes for ring in self._rings for array in ring.arrays().values())
+        return sum(ring.nbytes for ring in self.rings)
 
     def add(self, step: Step, lane: int = 0) -> None:
         """Record a step of an environment."""
-        self._rings[lane].add(step)
+        self.rings[lane].add(step)
 
     def start_episode(self, lane: int = 0) -> None:
         """Start an episode although the last one did not end."""
-        self._rings[lane].start_episode()
+        self.rings[lane].start_episode()
 
     def sample(self, generator: np.random.Generator, batch_size: int) -> IntervalBatch:
         """Draw available steps uniformly, with replacement."""
         picks = generator.integers(len(self), size=batch_size)
-        if len(self._rings) == 1:
-            ring = self._rings[0]
+        if len(self.rings) == 1:
+            ring = self.rings[0]
             return self._gather(ring, ring.slots_of(picks))
-        ends = np.cumsum([ring.available for ring in self._rings])
+        ends = np.cumsum([ring.available for ring in self.rings])
         lanes = np.searchsorted(ends, picks, side="right")
         parts = []
-        for lane, ring in enumerate(self._rings):
+        for lane, ring in enumerate(self.rings):
             own = picks[lanes == lane] - (ends[lane] - ring.available)
             parts.append(self._gather(ring, ring.slots_of(own)))
         return join(parts)
 
     def in_order(self, batch_size: int) -> Iterator[IntervalBatch]:
         """Yield every available step once, oldest first, lane by lane."""
-        for ring in self._rings:
+        for ring in self.rings:
             for start in range(0, ring.available, batch_size):
                 picks = np.arange(start, min(start + batch_size, ring.available))
                 yield self._gather(ring, ring.slots_of(picks))
@@ -122,16 +123,16 @@ class IntervalReplay:
         return found
 
     def state(self) -> dict[str, Array]:
-        """Everything there is to save, as arrays by name."""
+        """What is to be saved beside the rings' settled rows, as arrays by name."""
         return {
             f"{lane}.{name}": array
-            for lane, ring in enumerate(self._rings)
+            for lane, ring in enumerate(self.rings)
             for name, array in ring.state().items()
         }
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `state` returned."""
-        for lane, ring in enumerate(self._rings):
+        for lane, ring in enumerate(self.rings):
             prefix = f"{lane}."
             names = [name for name in state if name.startswith(prefix)]
             ring.restore({name.removeprefix(prefix): state[name] for name in names})

@@ -8,12 +8,15 @@ Rows are counted from the beginning and never reset; row number n lives in slot 
 become available when their interval ends, and an interval is retired as a whole as soon as any row
 of its window, overlap included, is overwritten. Both happen in order of time, so the available
 steps are a queue.
+
+A row changes no more once its interval has ended: it is settled. To save a ring is to append the
+rows that were settled since the last time, and to write the few others anew.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +86,7 @@ class Ring:
         self.head = 0  # the queue's first entry, counted from the beginning
         self.available = 0
         self.written = 0  # the number of the next row
+        self.settled = 0  # the number of the first row that may still change
         self.episode_step = 0
         self.intervals: deque[Interval] = deque()
         self.extremes: dict[str, Extremes] = {
@@ -99,6 +103,7 @@ class Ring:
         self.terminated[slot] = step.terminated
         self.revealed[slot] = step.revealed
         self.position[slot] = step.position
+        self.length[slot] = 0  # not known yet
         self.time[slot] = self.episode_step
         self.written += 1
         self.episode_step += 1
@@ -108,6 +113,7 @@ class Ring:
             slot = self._next_slot()
             self.rows[slot, :size] = step.next_observation
             self.rows[slot, size:] = 0
+            self.length[slot] = 0
             self._close_interval(step.position + 1)
         if step.episode_end:
             self.start_episode()
@@ -115,7 +121,9 @@ class Ring:
     def start_episode(self) -> None:
         """Start an episode; whatever was left of an open interval is never sampled."""
         if self.episode_step > 0:
+            self.length[self._next_slot()] = 0
             self.written += 1  # keep the row of the final observation
+        self.settled = self.written
         self.episode_step = 0
 
     def _next_slot(self) -> int:
@@ -137,6 +145,7 @@ class Ring:
         tail = self.head + self.available
         self.queue[np.arange(tail, tail + length) % self.size] = slots
         self.available += length
+        self.settled = self.written
         reach = min(self.shape.overlap, self.episode_step - length)
         self._make_available(Interval(first - reach, first, length))
 
@@ -158,25 +167,78 @@ class Ring:
         """Copy rows; slots are taken modulo the size, which `take` does faster than indexing."""
         return self.rows.take(slots, axis=0, mode="wrap")
 
-    def arrays(self) -> dict[str, Array]:
-        """The arrays that hold the steps, by name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
 
-    _COUNTERS = ("head", "available", "written", "episode_step")
+    @property
+    def record_type(self) -> np.dtype[Any]:
+        """What is kept of a row, in a file."""
+        return np.dtype(
+            [(name, getattr(self, name).dtype, getattr(self, name).shape[1:]) for name in _COLUMNS]
+        )
+
+    @property
+    def oldest(self) -> int:
+        """The number of the oldest row that may still be there."""
+        return max(0, self.written - self.size)
+
+    def records(self, first: int, end: int) -> Array:
+        """Copy the rows with these numbers."""
+        slots = np.arange(first, end) % self.size
+        records = np.empty(len(slots), self.record_type)
+        for name in _COLUMNS:
+            records[name] = getattr(self, name)[slots]
+        return records
+
+    def put(self, first: int, records: Array) -> None:
+        """Write rows to where they were."""
+        slots = np.arange(first, first + len(records)) % self.size
+        for name in _COLUMNS:
+            getattr(self, name)[slots] = records[name]
 
     def state(self) -> dict[str, Array]:
-        """Everything there is to save, as arrays by name."""
-        filled = min(self.written + 1, self.size)  # with the row of what follows an interval
-        return {name: array[:filled] for name, array in self.arrays().items()} | {
-            "counters": np.array([getattr(self, name) for name in self._COUNTERS], np.int64),
-            "intervals": np.array(self.intervals, np.int64).reshape(-1, 3),
+        """What is to be saved beside the settled rows."""
+        # The row of what follows an interval is there before it is counted.
+        rest = self.records(self.settled, self.written + 1)
+        return {
+            "counters": np.array([getattr(self, name) for name in _COUNTERS], np.int64),
+            "rest": rest.view(np.uint8).reshape(len(rest), -1),
         }
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` returned."""
-        for name, array in self.arrays().items():
-            array[: len(state[name])] = state[name]
-        for name, value in zip(self._COUNTERS, state["counters"], strict=True):
+        """Take over what `state` returned; the settled rows were put back already."""
+        for name, value in zip(_COUNTERS, state["counters"], strict=True):
             setattr(self, name, int(value))
-        for numbers in state["intervals"].tolist():
-            self._make_available(Interval(*numbers))
+        unsettled = self.written + 1 - self.settled
+        in_range = 0 <= self.available <= self.size and 0 < unsettled <= self.size
+        if not in_range or min(self.head, self.settled, self.episode_step) < 0:
+            raise ValueError("a replay's counters contradict each other.")
+        rest = np.ascontiguousarray(state["rest"]).view(self.record_type).reshape(-1)
+        if len(rest) != unsettled:
+            raise ValueError(f"a replay has {len(rest)} open rows instead of {unsettled}.")
+        self.put(self.settled, rest)
+        self._find_intervals()
+
+    def _find_intervals(self) -> None:
+        """Line up the intervals that can be sampled: the last ones, as many as there were."""
+        numbers = np.arange(self.oldest, self.settled)
+        slots = numbers % self.size
+        starts = numbers[(self.position[slots] == 0) & (self.length[slots] > 0)]
+        lengths = self.length[starts % self.size].astype(np.int64)
+        missing = self.available - np.cumsum(lengths[::-1])[::-1]  # before each of them
+        starts, lengths = starts[missing >= 0], lengths[missing >= 0]
+        if lengths.sum() != self.available or (lengths > self.shape.max_length).any():
+            raise ValueError("rows of a replay are missing.")
+        steps = np.concatenate([np.arange(0), *map(np.arange, starts, starts + lengths)])
+        self.queue[(self.head + np.arange(len(steps))) % self.size] = steps % self.size
+        reach = np.minimum(self.shape.overlap, self.time[starts % self.size])
+        for interval in zip(starts - reach, starts, lengths, strict=True):
+            self._make_available(Interval(*map(int, interval)))
+
+
+_COLUMNS = (
+    "rows", "reward", "dense_reward", "terminated", "revealed", "position", "length", "time",
+)  # fmt: skip
+_COUNTERS = ("head", "available", "written", "settled", "episode_step")

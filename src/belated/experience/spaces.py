@@ -13,6 +13,7 @@ from gymnasium.vector import VectorEnv
 
 from belated.envs.rules import refuse, spaces_of, spec_of, unfit
 from belated.experience.step import Floats, ProblemShape
+from belated.ranges import flag, non_negative_int, number, positive_int
 
 
 @dataclass(frozen=True)
@@ -100,5 +101,12 @@ class Spaces:
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Spaces:
         """Undo `state`; what was saved before there was a choice has the phase."""
-        shape = ProblemShape(**state["shape"])
-        return cls(shape, tuple(state["low"]), tuple(state["high"]))
+        sizes = dict(state["shape"])
+        phase = flag(sizes.pop("phase", True), "phase")
+        overlap = non_negative_int(sizes.pop("overlap"), "overlap")
+        sizes = {name: positive_int(value, name) for name, value in sizes.items()}
+        shape = ProblemShape(overlap=overlap, phase=phase, **sizes)
+        low, high = (tuple(number(x, side) for x in state[side]) for side in ("low", "high"))
+        if not len(low) == len(high) == shape.action_size:
+            raise ValueError(f"there must be {shape.action_size} bounds of actions.")
+        return cls(shape, low, high)

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from belated.experiments.peers import is_peer, run_peer
-from belated.training import persistence
+from belated.training import checkpoint
 from belated.training.agent import Agent
 from belated.training.callbacks import Callback
+from belated.training.persistence import read_json, write_json
 from belated.training.run import PROGRESS, RunSettings, resumed
 
 REPORT_SECONDS = 1.0
@@ -53,12 +54,12 @@ def read_status(folder: Path) -> Status | None:
     """Read a run's status, if it has one."""
     if not (folder / STATUS).is_file():
         return None
-    return Status(**persistence.read_json(folder / STATUS))
+    return Status(**read_json(folder / STATUS))
 
 
 def write_status(folder: Path, status: Status) -> None:
     """Write a run's status, whole or not at all."""
-    persistence.write_json(folder / STATUS, asdict(status))
+    write_json(folder / STATUS, asdict(status))
 
 
 def is_finished(folder: Path, steps: int) -> bool:
@@ -69,7 +70,7 @@ def is_finished(folder: Path, steps: int) -> bool:
     status = read_status(folder)
     if status is not None:
         return status.state == "finished"
-    if not (folder / PROGRESS).is_file() or persistence.exists(folder):
+    if not (folder / PROGRESS).is_file() or checkpoint.exists(folder):
         return False
     last = (folder / PROGRESS).read_text().rstrip("\n").rpartition("\n")[2].partition(",")[0]
     return last.replace(".", "", 1).isdigit() and float(last) >= steps

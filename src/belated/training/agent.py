@@ -22,7 +22,7 @@ from belated.experience.step import ProblemShape
 from belated.methods import Method, as_method
 from belated.parts import from_json, override, require_savable, to_json
 from belated.ranges import non_negative_int, positive_int
-from belated.training import persistence
+from belated.training import checkpoint
 from belated.training.callbacks import Callback, CallbackLike, Evaluate, RunFolder, all_callbacks
 from belated.training.evaluation import Episode, Evaluation, credit_of, evaluate, play_episode
 from belated.training.interrupt import deferred_interrupt
@@ -79,6 +79,7 @@ class Agent:
         self.env: AnyEnv | None = None
         self.folder: Path | None = None
         """The run folder that it was loaded from or has written to."""
+        self._saved: checkpoint.Checkpoint | None = None
         self._second_env: AnyEnv | None = None
         self._num_envs = 1
         self._attached: Loop | None = None
@@ -294,8 +295,12 @@ class Agent:
                 name: generator.bit_generator.state for name, generator in self._generators.items()
             },
         }
-        arrays = self.loop.state() if replay else None
-        persistence.write(Path(folder), manifest, self.learner.state, arrays)
+        loop, logs = (self.loop.state(), self.loop.experience.logs) if replay else (None, ())
+        written = checkpoint.write(
+            Path(folder), manifest, self.learner.state, loop, logs, self._saved
+        )
+        if replay:
+            self._saved = written
 
     @classmethod
     def load(
@@ -315,28 +320,45 @@ class Agent:
             env: an environment of the same kind as before; as many copies of it are made as there
                 were.
         """
-        path = persistence.find(Path(folder))
-        manifest = persistence.read_manifest(path)
+        path = checkpoint.find(Path(folder))
+        saved = checkpoint.Reader(path)
+        manifest = saved.manifest
         agent = cls.__new__(cls)
-        spaces = Spaces.restored(manifest["spaces"])
-        agent._set_up(from_json(manifest["method"]), spaces, manifest["seed"])
-        agent.learner.leaves = persistence.read_state(path, agent.learner.state)
+        with checkpoint.reading(path):
+            spaces = Spaces.restored(manifest["spaces"])
+            method = from_json(manifest["method"])
+            checkpoint.require_plausible(method, spaces.shape, saved.state_size)
+            agent._set_up(method, spaces, non_negative_int(manifest["seed"], "The seed"))
+            agent.learner.leaves = saved.state(agent.learner.state)
+            agent.steps = non_negative_int(manifest["steps"], "The number of steps")
+            agent._num_envs = positive_int(manifest["num_envs"], "num_envs")
+            agent.journal.restore(manifest["journal"])
+            for name, state in manifest["generators"].items():
+                agent._generators[name].bit_generator.state = state
+            metrics = {name: float(value) for name, value in manifest["metrics"].items()}
+            arrays = saved.loop() if saved.holds_loop else None
+            lanes = min(agent._num_envs, 1_024) if arrays is None else len(arrays["episodes.open"])
+            if agent._num_envs != lanes:
+                raise ValueError(f"it is not of {agent._num_envs} environments.")
         if path.parent == Path(folder):  # a run's checkpoint
             agent.folder = Path(folder).resolve()
-        agent.steps, agent._num_envs = manifest["steps"], manifest["num_envs"]
-        agent.journal.restore(manifest["journal"])
-        for name, state in manifest["generators"].items():
-            agent._generators[name].bit_generator.state = state
         if env is not None:
             spaces.require_same(env)
-            agent._attach(env, 1 if isinstance(env, VectorEnv) else manifest["num_envs"])
-            agent._go_on(path, manifest["num_envs"])
-            agent.loop.metrics = manifest["metrics"]
+            copies = 1 if isinstance(env, VectorEnv) else agent._num_envs
+            agent._go_on(env, copies, saved, arrays)
+            agent.loop.metrics = metrics
         return agent
 
-    def _go_on(self, path: Path, lanes: int) -> None:
+    def _go_on(
+        self,
+        env: AnyEnv | VectorEnv[Any, Any, Any],
+        copies: int,
+        saved: checkpoint.Reader,
+        arrays: checkpoint.Arrays | None,
+    ) -> None:
         """Take over the replay and the open episodes, if they were saved."""
-        arrays = persistence.read_replay(path)
+        lanes = self._num_envs
+        self._attach(env, copies)
         if arrays is None:
             return
         if self._num_envs != lanes:
@@ -344,4 +366,6 @@ class Agent:
                 f"The agent learned in {lanes} environments at once, not in {self._num_envs}; its "
                 "replay fits those only."
             )
-        self.loop.restore(arrays)
+        with checkpoint.reading(saved.folder):
+            self._saved = saved.fill(self.loop.experience.logs)
+            self.loop.restore(arrays)

@@ -189,7 +189,11 @@ class Journal:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what `state` returned."""
-        self.rows, self._spent = state["rows"], state["seconds"]
+        rows, seconds = state["rows"], state["seconds"]
+        numbers = [seconds, *(value for row in rows for value in row.values())]
+        if not all(isinstance(number, (int, float)) for number in numbers):
+            raise ValueError("the journal holds something else than numbers.")
+        self.rows, self._spent = rows, seconds
 
 
 def _number(name: str, value: Any) -> float:

@@ -140,5 +140,7 @@ class EpisodeStatistics:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `state` returned."""
+        if state["episodes.open"].shape != self._open.shape:
+            raise ValueError("the open episodes are those of another number of environments.")
         self._open = state["episodes.open"]
-        self._finished = list(state["episodes.finished"])
+        self._finished = list(state["episodes.finished"].reshape(-1, 3))

@@ -16,9 +16,10 @@ from belated.envs.rewards import names_code
 from belated.envs.tasks import make
 from belated.methods import Method, find_method
 from belated.parts import override, to_json
-from belated.training import persistence
+from belated.training import checkpoint
 from belated.training.agent import Agent
 from belated.training.callbacks import Callback, CallbackLike
+from belated.training.persistence import read_json, write_json
 from belated.training.provenance import provenance
 
 CONFIG = "config.json"
@@ -202,7 +203,7 @@ def resumed(settings: RunSettings, folder: Path) -> Agent:
         settings: those of the run.
         folder: the run folder.
     """
-    if persistence.exists(folder):
+    if checkpoint.exists(folder):
         return _load(settings, folder)
     (folder / PROGRESS).unlink(missing_ok=True)  # it was stopped before the first checkpoint
     return settings.new_agent(settings.make_env())
@@ -225,7 +226,7 @@ class _WriteConfig(Callback):
         document["provenance"]["precision"] = agent.method.training.precision
         if agent.steps > 0 and (self.folder / CONFIG).is_file():
             document["earlier"] = _earlier(read_config(self.folder), document["provenance"])
-        persistence.write_json(self.folder / CONFIG, document)
+        write_json(self.folder / CONFIG, document)
 
 
 def describe(settings: RunSettings) -> dict[str, Any]:
@@ -252,7 +253,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     file = folder / CONFIG
     if not file.is_file():
         raise ValueError(f"{folder} holds no run: there is no config.json.")
-    document: dict[str, Any] = persistence.read_json(file)
+    document: dict[str, Any] = read_json(file)
     return document
 
 
