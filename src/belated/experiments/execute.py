@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -108,9 +107,9 @@ def execute(settings: RunSettings, folder: Path, report: Report, keep_replay: bo
         except Exception as error:
             ended("failed", f"{type(error).__name__}: {error}")
             raise
-        ended("finished")  # before the replay goes: nobody must go on with half of it
-        if not keep_replay:
-            shutil.rmtree(folder / "checkpoint" / "replay", ignore_errors=True)
+        ended("finished")
+        if not keep_replay and checkpoint.exists(folder):
+            checkpoint.forget_replay(folder)
 
 
 def _learn(settings: RunSettings, folder: Path, report: Report) -> None:

@@ -144,12 +144,26 @@ def write(
             for each in row_files
         ],
     }
-    text = json.dumps(document, indent=2).encode()
+    digest = _commit(folder, document)
+    return Checkpoint(folder.resolve(), digest, generation, row_files)
+
+
+def forget_replay(folder: Path) -> None:
+    """Make a checkpoint smaller: it can be used from then on, but learning starts anew from it."""
+    saved = Reader(find(folder))
+    files = {name: file for name, file in saved.manifest["files"].items() if name[:5] == "state"}
+    _commit(saved.folder, saved.manifest | {"files": files, "rows": []})
+
+
+def _commit(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Make a checkpoint count, delete what it does not need, and return the manifest's digest."""
+    text = json.dumps(manifest, indent=2).encode()
     write_whole(folder / MANIFEST, text)
     for path in folder.iterdir():
-        if path.name not in files and (_NAME.fullmatch(path.name) or path.name.endswith(".new")):
+        own = _NAME.fullmatch(path.name) or path.name.endswith(".new")
+        if own and path.name not in manifest["files"]:
             path.unlink(missing_ok=True)
-    return Checkpoint(folder.resolve(), hashlib.sha256(text).hexdigest(), generation, row_files)
+    return hashlib.sha256(text).hexdigest()
 
 
 def _contiguous(arrays: Mapping[str, Any]) -> Arrays:
