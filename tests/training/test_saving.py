@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from small_agents import (
 
 import belated
 from belated import Agent
+from belated.experience.lanes import EnvLanes
 from belated.experience.off_policy import OffPolicy
+from belated.training.learner import LearningError
 
 
 def test_learning_in_two_parts_is_learning_in_one() -> None:
@@ -115,25 +118,127 @@ def test_an_agent_without_environment_can_only_predict(tmp_path: Path) -> None:
         Agent.load(tmp_path / "nothing")
 
 
-def test_an_error_in_mid_step_leaves_the_last_whole_checkpoint(tmp_path: Path) -> None:
-    class Breaks(gym.Wrapper[Any, Any, Any, Any]):
-        broken = False
+class Breaks(gym.Wrapper[Any, Any, Any, Any]):
+    """Raises at a step, counted over all episodes."""
 
-        def step(self, action: Any) -> Any:
-            if self.broken:
-                raise RuntimeError("the simulator crashed")
-            return super().step(action)
+    def __init__(self, env: Any, at: int) -> None:
+        super().__init__(env)
+        self.left = at
 
-    env = Breaks(delayed())
+    def step(self, action: Any) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            raise RuntimeError("the simulator crashed")
+        return super().step(action)
 
-    def break_it(agent: Agent) -> None:
-        env.broken = agent.steps == 55
 
-    agent = small_agent(env=env)
-    how: dict[str, Any] = {"out": tmp_path, "checkpoint_every": 40, "eval_env": delayed()}
+@pytest.mark.parametrize("at", [10, 56, 57, 58, 59, 60])
+def test_an_error_in_the_environment_loses_nothing(at: int, tmp_path: Path) -> None:
+    """The last good state is the one before the step that failed, whatever that step was."""
+    agent = small_agent(env=Breaks(delayed(), at))
+    with pytest.raises(RuntimeError, match="crashed") as caught:
+        agent.learn(100, out=tmp_path, eval_env=delayed())
+    run, place = reversed(caught.value.__notes__)
+    assert run == f"This was step {at} of the run."
+    assert re.search(r"environment 0, episode \d+, after \d+ steps. reset\(seed=\d+\)", place)
+    resumed = Agent.load(tmp_path, delayed())
+    assert resumed.steps == at - 1
+    assert_same_weights(resumed.learn(101 - at), small_agent().learn(100))
+
+
+def test_an_error_in_the_last_of_several_environments_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = small_agent(num_envs=3)
+    assert isinstance(agent.loop.lanes, EnvLanes)
+    agent.loop.lanes.envs[2] = Breaks(agent.loop.lanes.envs[2], 20)
     with pytest.raises(RuntimeError, match="crashed"):
-        agent.learn(100, callback=break_it, **how)
-    assert Agent.load(tmp_path, delayed()).steps == 40
+        agent.learn(120, out=tmp_path, eval_env=delayed())
+    resumed = Agent.load(tmp_path, delayed())
+    assert resumed.steps == 57
+    assert_same_weights(resumed.learn(63), small_agent(num_envs=3).learn(120))
+
+
+@pytest.mark.filterwarnings("ignore:.*into an interval, whose reward was never revealed")
+def test_learning_goes_on_after_an_error_in_the_environment() -> None:
+    agent = small_agent(env=Breaks(delayed(), 45))
+    with pytest.raises(RuntimeError, match="crashed"):
+        agent.learn(100)
+    assert agent.learn(56).steps == 100
+
+
+def test_sigterm_saves_and_leaves_with_its_exit_code(tmp_path: Path) -> None:
+    def terminate(agent: Agent) -> None:
+        if agent.steps == 45:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(SystemExit) as caught:
+        small_agent().learn(1_000, callback=terminate, out=tmp_path)
+    assert caught.value.code == 143
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    resumed = Agent.load(tmp_path, delayed()).learn(15)
+    assert_same_weights(resumed, small_agent().learn(60))
+
+
+def test_an_evaluation_that_was_left_in_the_middle_is_made_up_for(tmp_path: Path) -> None:
+    class Interrupts(gym.Wrapper[Any, Any, Any, Any]):
+        def reset(self, **how: Any) -> Any:
+            if agent.steps == 50:
+                signal.raise_signal(signal.SIGINT)
+            return super().reset(**how)
+
+    def rows(folder: Path) -> list[list[str]]:
+        lines = (folder / "progress.csv").read_text().splitlines()
+        timed = [lines[0].split(",").index(name) for name in ("wall_time", "steps_per_second")]
+        cells = [line.split(",") for line in lines]
+        return [[c for n, c in enumerate(row) if n not in timed] for row in cells]
+
+    how: dict[str, Any] = {"eval_every": 25, "eval_episodes": 2, "log_every": 10}
+    agent = small_agent()
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(60, out=tmp_path / "cut", eval_env=Interrupts(delayed()), **how)
+    resumed = Agent.load(tmp_path / "cut", delayed())
+    assert [row["step"] for row in resumed.evaluations] == [25]
+    resumed.learn(10, out=tmp_path / "cut", **how)
+    small_agent().learn(60, out=tmp_path / "whole", **how)
+    assert rows(tmp_path / "cut") == rows(tmp_path / "whole")
+
+
+def test_checkpoints_come_by_the_clock_too(tmp_path: Path) -> None:
+    saved = []
+    save = Agent.save
+
+    class Noting(Agent):
+        def save(self, folder: Any, *, replay: bool = False) -> None:
+            saved.append(self.steps)
+            save(self, folder, replay=replay)
+
+    agent = small_agent()
+    agent.__class__ = Noting
+    agent.learn(40, out=tmp_path, checkpoint_minutes=1e-9)
+    assert saved == [*range(1, 41), 40]
+
+
+@pytest.mark.parametrize(
+    ("random_steps", "message"),
+    [(30, "The policy's actions are NaN"), (5_000, "After 1000 steps a parameter is NaN")],
+)
+def test_parameters_that_are_not_finite_reach_no_checkpoint(
+    random_steps: int, message: str, tmp_path: Path
+) -> None:
+    agent = small_agent(learning_starts=random_steps).learn(40)
+    agent.save(tmp_path / "agent")
+
+    def poison(agent: Agent) -> None:
+        if agent.steps == 50:
+            agent.learner.leaves[0] = agent.learner.leaves[0].at[0].set(float("nan"))
+
+    with pytest.raises(LearningError, match=message):
+        agent.learn(2_000, callback=poison, out=tmp_path / "run")
+    assert not (tmp_path / "run" / "checkpoint").exists()
+    with pytest.raises(LearningError):
+        agent.save(tmp_path / "agent")
+    assert Agent.load(tmp_path / "agent").steps == 40
 
 
 def test_saving_never_deletes_anything_else(tmp_path: Path) -> None:

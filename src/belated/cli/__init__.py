@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
             args=arguments,
         )
     except (ValueError, FileNotFoundError) as error:
-        print(f"belated: {error}", file=sys.stderr)
+        print("\n".join([f"belated: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

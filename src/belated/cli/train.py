@@ -8,6 +8,7 @@ from pathlib import Path
 
 from belated.ranges import positive_int
 from belated.training.agent import Agent
+from belated.training.interrupt import TERMINATED
 from belated.training.run import (
     SETTINGS,
     RunSettings,
@@ -22,7 +23,7 @@ from belated.training.run import (
 class Train(RunSettings):
     """Learn a task and write config.json, progress.csv and checkpoint/ to a run folder.
 
-    Ctrl-C stops between two steps, after saving; --resume continues from there.
+    Ctrl-C and SIGTERM stop between two steps, after saving; --resume continues from there.
     """
 
     out: Path | None = None
@@ -46,17 +47,17 @@ def train(config: Train) -> int:
         folder, agent = _start(settings, config.out)
     else:
         folder, settings, agent = _resume(config, config.resume)
-    if settings.total_steps <= agent.steps:
+    evaluated = bool(agent.evaluations) and agent.evaluations[-1]["step"] >= agent.steps
+    if settings.total_steps <= agent.steps and evaluated:
         print(f"{folder} has its {settings.steps} steps already; set a new total with --steps.")
         return 0
     try:
         settings.learn(agent, folder, progress_bar=config.progress)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:
         print(
-            f"Stopped after {agent.steps} steps. Continue from the last checkpoint with\n"
-            f"  belated train --resume {folder}"
+            f"Stopped after {agent.steps} steps. Continue with\n  belated train --resume {folder}"
         )
-        return 130
+        return TERMINATED if isinstance(stop, SystemExit) else 130
     last = agent.evaluations[-1]["return_mean"]
     print(f"{folder}: return {last:,.1f} after {agent.steps} steps")
     return 0
@@ -88,4 +89,7 @@ def _resume(config: Train, folder: Path) -> tuple[Path, RunSettings, Agent]:
     saved = read_settings(folder)
     settings = dataclasses.replace(saved, steps=config.steps or saved.steps)
     require_trust(settings, folder, config.trust)
-    return folder, settings, resumed(settings, folder)
+    agent = resumed(settings, folder)
+    if agent.steps == 0:
+        print(f"{folder} holds no checkpoint yet: the run starts from the beginning.")
+    return folder, settings, agent

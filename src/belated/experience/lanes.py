@@ -92,8 +92,32 @@ class EnvLanes:
         self._taken[lane] = []
 
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
-        """Step every environment; those whose episode ended start the next one."""
-        return [(lane, self._step(lane, action)) for lane, action in enumerate(actions)]
+        """Step every environment; those whose episode ended start the next one.
+
+        After an error the lanes are as they were before, although the environments are not.
+        """
+        observation, episodes = self.observation.copy(), self._episodes.copy()
+        taken = [(actions, len(actions)) for actions in self._taken]
+        lane = 0
+        try:
+            steps = []
+            for lane, action in enumerate(actions):
+                steps.append((lane, self._step(lane, action)))
+        except BaseException as error:
+            self.observation, self._episodes = observation, episodes
+            self._taken = [actions[:count] for actions, count in taken]
+            self._explain(error, lane)
+            raise
+        return steps
+
+    def _explain(self, error: BaseException, lane: int) -> None:
+        """Say how to see an error again."""
+        seed = episode_seed(self.seed, lane, self._episodes[lane])
+        error.add_note(
+            f"It came in environment {lane}, episode {self._episodes[lane]}, after "
+            f"{len(self._taken[lane])} steps. reset(seed={seed}) and the same actions bring it "
+            "back, if the environment repeats itself."
+        )
 
     def _step(self, lane: int, action: Floats) -> Step:
         outcome = self.envs[lane].step(self._spaces.to_env(action))

@@ -48,8 +48,6 @@ def run_peer(settings: RunSettings, folder: Path, tell: Tell) -> None:
             f"{settings.method} needs another library: pip install 'belated[bench]' ({error})."
         ) from error
     hyperparameters = PAPER | settings.overrides()
-    if settings.learning_starts is not None:
-        hyperparameters["learning_starts"] = settings.learning_starts
     document = describe(settings) | {
         "hyperparameters": {"type": settings.method, **hyperparameters}
     }

@@ -25,10 +25,13 @@ from belated.ranges import non_negative_int, positive_int
 from belated.training import checkpoint
 from belated.training.callbacks import Callback, CallbackLike, Evaluate, RunFolder, all_callbacks
 from belated.training.evaluation import Episode, Evaluation, credit_of, evaluate, play_episode
-from belated.training.interrupt import deferred_interrupt
-from belated.training.learner import Learner
+from belated.training.interrupt import Interrupt, deferred_interrupt
+from belated.training.learner import Learner, LearningError
 from belated.training.logging import Journal, Row
 from belated.training.loop import Loop
+
+CHECK_EVERY = 1_000
+"""How many steps lie between two looks at whether all parameters are finite."""
 
 
 class Agent:
@@ -79,6 +82,9 @@ class Agent:
         self.env: AnyEnv | None = None
         self.folder: Path | None = None
         """The run folder that it was loaded from or has written to."""
+        self.interrupt = Interrupt()
+        """Whether the user asks to stop, while learning."""
+        self._checked = 0  # when the parameters were last found to be finite
         self._saved: checkpoint.Checkpoint | None = None
         self._second_env: AnyEnv | None = None
         self._num_envs = 1
@@ -136,12 +142,13 @@ class Agent:
         eval_env: AnyEnv | None = None,
         log_every: int = 1_000,
         checkpoint_every: int = 50_000,
+        checkpoint_minutes: float = 5.0,
         tensorboard: bool = False,
         wandb: bool = False,
     ) -> Agent:
         """Learn for some more environment steps. Calling it again goes on where it stopped.
 
-        Ctrl-C stops between two steps; what ``out`` asked for is saved first.
+        Ctrl-C and SIGTERM stop between two steps; what ``out`` asked for is saved first.
 
         Args:
             total_timesteps: how many steps to take; with 0 there is just the evaluation at the end.
@@ -153,6 +160,7 @@ class Agent:
             eval_env: where to evaluate; by default another environment like the agent's.
             log_every: how many steps lie between two rows that need no evaluation.
             checkpoint_every: how many steps lie between two checkpoints; one comes at the end.
+            checkpoint_minutes: how many minutes lie between two checkpoints at most.
             tensorboard: also write event files to ``out/tensorboard``.
             wandb: also send rows to Weights & Biases (needs the extra ``wandb``).
         """
@@ -162,7 +170,8 @@ class Agent:
             raise ValueError("eval_env, tensorboard and wandb need a run folder: give out=...")
         if out is not None:
             evaluation = Evaluate(eval_every, eval_episodes, eval_env, at_end=True)
-            run = RunFolder(Path(out), evaluation, log_every, checkpoint_every, tensorboard, wandb)
+            saving = checkpoint_every, checkpoint_minutes
+            run = RunFolder(Path(out), evaluation, log_every, *saving, tensorboard, wandb)
         return self._learn(goal, all_callbacks(callback, run, goal if progress_bar else None), run)
 
     def _learn(self, goal: int, callbacks: list[Callback], run: RunFolder | None) -> Agent:
@@ -171,27 +180,46 @@ class Agent:
             each.check(self)
         with contextlib.ExitStack() as at_the_end:
             at_the_end.callback(self.journal.close)
+            goes_on = run is not None and run.is_run_of(self)
             self.journal.open([] if run is None else run.writers(self))
             for each in callbacks:
                 each.on_start(self)
                 at_the_end.callback(each.on_end, self)
             loop.start()
-            interrupted = self._run(goal, callbacks)
-            for each in callbacks if not interrupted else []:
-                each.on_goal(self)
-        if interrupted:
-            raise KeyboardInterrupt
+            with deferred_interrupt() as self.interrupt:
+                if run is not None and goes_on:
+                    run.evaluation.make_up(self)
+                self._run(goal, callbacks)
+                for each in callbacks:
+                    if not self.interrupt.requested:
+                        each.on_goal(self)
+        self.interrupt.leave()
         return self
 
-    def _run(self, goal: int, callbacks: list[Callback]) -> bool:
-        """Take steps until the goal or a callback stops it; return whether the user did."""
-        with deferred_interrupt() as interrupt:
-            stopped = False
-            while self.steps < goal and not stopped and not interrupt.requested:
-                self.steps = self.loop.step(self.steps)
-                answers = [each.on_step(self) for each in callbacks]
-                stopped = any(answer is False for answer in answers)
-        return interrupt.requested
+    def _run(self, goal: int, callbacks: list[Callback]) -> None:
+        """Take steps until the goal, or until a callback or the user stops it."""
+        stopped = False
+        while self.steps < goal and not stopped and not self.interrupt.requested:
+            self.steps = self.loop.step(self.steps)
+            if self.steps - self._checked >= CHECK_EVERY:
+                self.require_finite()
+            answers = [each.on_step(self) for each in callbacks]
+            stopped = any(answer is False for answer in answers)
+
+    def require_finite(self) -> None:
+        """Stop if learning has gone wrong beyond repair.
+
+        Raises:
+            LearningError: if a parameter is NaN or infinite.
+        """
+        self._checked = self.steps
+        if not self.learner.is_finite():
+            where = "" if self.folder is None else f" The last checkpoint in {self.folder} is good."
+            raise LearningError(
+                f"After {self.steps} steps a parameter is NaN or infinite, so nothing more can be "
+                f"learned.{where} Look at td_loss and value_largest; a smaller learning_rate or "
+                "smaller rewards may help."
+            )
 
     def log(self, row: Row, not_learning: float = 0.0) -> None:
         """Log a row of numbers at the current step.
@@ -281,7 +309,11 @@ class Agent:
             folder: where to; an agent that is there already is replaced.
             replay: also save the replay and the open episodes, so that learning can go on exactly
                 where it stopped.
+
+        Raises:
+            LearningError: if parameters are not finite; an agent that is there already stays.
         """
+        self.require_finite()
         manifest: dict[str, Any] = {
             "belated": belated.__version__,
             "method": to_json(self.method),

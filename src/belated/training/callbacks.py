@@ -21,7 +21,8 @@ from rich.progress import (
 from rich.text import Text
 
 from belated.parts import to_json
-from belated.ranges import positive_int
+from belated.ranges import positive, positive_int
+from belated.training.interrupt import Interrupted
 from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer, has_rows
 
 if TYPE_CHECKING:
@@ -121,33 +122,66 @@ class Evaluate(Every):
     def act(self, agent: Agent) -> None:
         """Evaluate and log."""
         started = time.monotonic()
-        summary = agent.evaluate(self.episodes, env=self.env).summary()
+        try:
+            with agent.interrupt.at_once():
+                summary = agent.evaluate(self.episodes, env=self.env).summary()
+        except Interrupted:
+            agent.interrupt.left_evaluation = True  # it is made up for when the run goes on
+            return
         agent.log(summary, not_learning=time.monotonic() - started)
+
+    def make_up(self, agent: Agent) -> None:
+        """Evaluate now if the last evaluation was left in the middle."""
+        due = agent.steps - agent.steps % self.every
+        last = agent.evaluations[-1]["step"] if agent.evaluations else 0
+        if last < due:
+            self.act(agent)
 
 
 class Log(Every):
     """Logs how training goes, without an evaluation."""
 
     def act(self, agent: Agent) -> None:
-        """Log, unless something was logged at this step already."""
-        if not agent.history or agent.history[-1]["step"] < agent.steps:
+        """Log, unless something was logged at this step already, or will be."""
+        logged = agent.history and agent.history[-1]["step"] >= agent.steps
+        if not logged and not agent.interrupt.left_evaluation:
             agent.log({})
 
 
 class Checkpoint(Every):
-    """Saves everything that learning needs to go on, every so many steps and at the end."""
+    """Saves everything that learning needs to go on: every so often, at the end, after an error.
 
-    def __init__(self, folder: str | Path, every: int) -> None:
+    Args:
+        folder: where to.
+        every: how many steps lie between two checkpoints.
+        minutes: how many minutes lie between two checkpoints at most.
+    """
+
+    def __init__(self, folder: str | Path, every: int, minutes: float = 5.0) -> None:
         super().__init__(every)
         self.folder = Path(folder)
+        self.seconds = 60 * positive(minutes, "The minutes between two checkpoints")
+
+    def on_start(self, agent: Agent) -> None:
+        """Start the clock."""
+        super().on_start(agent)
+        self._due = time.monotonic() + self.seconds
+
+    def on_step(self, agent: Agent) -> bool | None:
+        """Save if it is time."""
+        super().on_step(agent)
+        if time.monotonic() >= self._due:
+            self.act(agent)
+        return None
 
     def act(self, agent: Agent) -> None:
         """Save."""
         agent.save(self.folder, replay=True)
+        self._due = time.monotonic() + self.seconds
 
     def on_end(self, agent: Agent) -> None:
-        """Save once more, unless an error came in the middle of a step: that cannot be resumed."""
-        if not agent.loop.in_step:
+        """Save once more, unless learning itself has failed: that cannot be gone on with."""
+        if not agent.loop.in_update and agent.learner.is_finite():
             self.act(agent)
 
 
@@ -220,13 +254,20 @@ class RunFolder:
     evaluation: Evaluate
     log_every: int
     checkpoint_every: int
+    checkpoint_minutes: float
     tensorboard: bool
     wandb: bool
 
     def callbacks(self, others: list[Callback]) -> list[Callback]:
         """Evaluate, then let others look at it, then log and save what came of it all."""
-        saving = Checkpoint(self.path / "checkpoint", self.checkpoint_every)
+        saving = Checkpoint(
+            self.path / "checkpoint", self.checkpoint_every, self.checkpoint_minutes
+        )
         return [self.evaluation, *others, Log(self.log_every), saving]
+
+    def is_run_of(self, agent: Agent) -> bool:
+        """Whether the folder holds an earlier part of the agent's run."""
+        return agent.folder == self.path.resolve()
 
     def writers(self, agent: Agent) -> list[Writer]:
         """Open the files.
@@ -235,7 +276,7 @@ class RunFolder:
             ValueError: if the folder holds another run.
         """
         progress = self.path / "progress.csv"
-        if agent.folder != self.path.resolve() and has_rows(progress):
+        if not self.is_run_of(agent) and has_rows(progress):
             raise ValueError(f"{self.path} holds another run already; choose another folder.")
         self.path.mkdir(parents=True, exist_ok=True)
         writers: list[Writer] = []

@@ -1,4 +1,4 @@
-"""Ctrl-C between two steps instead of in the middle of one."""
+"""Ctrl-C and SIGTERM between two steps instead of in the middle of one."""
 
 from __future__ import annotations
 
@@ -8,28 +8,88 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+TERMINATED = 128 + signal.SIGTERM
+"""The exit code of a process that was asked to go."""
+
+
+class Interrupted(BaseException):
+    """Something that may be left in the middle, such as an evaluation, was."""
+
 
 class Interrupt:
-    """Whether the user pressed Ctrl-C."""
+    """Whether somebody asked to stop, and how."""
 
-    requested = False
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self.left_evaluation = False
+        """Whether an evaluation was left out, or in the middle, because of it."""
+        self._at_once = False
+
+    @property
+    def requested(self) -> bool:
+        """Whether somebody did."""
+        return self.signal is not None
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Do not wait for the end of what follows.
+
+        Raises:
+            Interrupted: in the middle of it, if somebody asks to stop.
+        """
+        if self.requested:
+            raise Interrupted
+        self._at_once = True
+        try:
+            yield
+        finally:
+            self._at_once = False
+
+    def note(self, number: int) -> None:
+        """Remember a signal."""
+        self.signal = number
+        if self._at_once:
+            self._at_once = False
+            raise Interrupted
+
+    def leave(self) -> None:
+        """End as somebody wished, after all was saved.
+
+        Raises:
+            KeyboardInterrupt: after Ctrl-C.
+            SystemExit: after SIGTERM, with its exit code.
+        """
+        if self.signal == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.signal == signal.SIGTERM:
+            raise SystemExit(TERMINATED)
 
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
-    """Note a Ctrl-C instead of raising it at once; a second one raises as usual."""
+    """Note Ctrl-C and SIGTERM instead of acting on them; a second one acts as usual.
+
+    SIGTERM is left alone where somebody else handles it.
+    """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt  # only the main thread gets signals
         return
-    previous = signal.getsignal(signal.SIGINT)
+    previous = {signal.SIGINT: signal.getsignal(signal.SIGINT)}
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        previous[signal.SIGTERM] = signal.SIG_DFL
+
+    def restore() -> None:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
     def note(number: int, frame: FrameType | None) -> None:
-        interrupt.requested = True
-        signal.signal(signal.SIGINT, previous)
+        restore()
+        interrupt.note(number)
 
-    signal.signal(signal.SIGINT, note)
+    for number in previous:
+        signal.signal(number, note)
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, previous)
+        restore()

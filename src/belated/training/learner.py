@@ -20,6 +20,10 @@ from belated.kernels.memory import compiler_options, keep_freed_memory
 Leaves = list[jax.Array]
 
 
+class LearningError(RuntimeError):
+    """Learning has gone wrong: there are parameters that are not finite."""
+
+
 class Learner:
     """Holds the state of a backbone as a flat list of arrays.
 
@@ -46,6 +50,10 @@ class Learner:
     def state(self) -> Any:
         """The backbone's state as modules."""
         return jax.tree.unflatten(self._functions.structure, self.leaves)
+
+    def is_finite(self) -> bool:
+        """Whether no parameter is NaN or infinite."""
+        return bool(self._functions.is_finite(self.leaves))
 
     @property
     def traces(self) -> int:
@@ -113,6 +121,9 @@ class _Functions:
             leaves, metrics = jax.lax.scan(update, leaves, data)
             return leaves, {name: jnp.mean(values) for name, values in metrics.items()}
 
+        def is_finite(leaves: Leaves) -> jax.Array:
+            return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
+
         def act(leaves: Leaves, observation: Any, noise: Any) -> Any:
             return backbone.act(jax.tree.unflatten(structure, leaves), observation, noise)
 
@@ -123,6 +134,7 @@ class _Functions:
         compiled = partial(jax.jit, donate_argnums=0, compiler_options=compiler_options())
         self.update = compiled(update)
         self.update_many = compiled(update_many)
+        self.is_finite = jax.jit(is_finite)
         self.act = jax.jit(act)
         self.mode = jax.jit(mode)
 

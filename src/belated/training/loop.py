@@ -10,7 +10,7 @@ from belated.experience.base import Experience, Metrics
 from belated.experience.lanes import Lanes
 from belated.experience.step import Array, Floats, Step
 from belated.methods import Method
-from belated.training.learner import Learner
+from belated.training.learner import Learner, LearningError
 
 
 class Loop:
@@ -36,8 +36,9 @@ class Loop:
         self.experience = experience
         self.metrics: Metrics = {}
         """Those of the last update."""
-        self.in_step = False
-        """Whether a step is under way, or was when an error came."""
+        self.in_update = False
+        """Whether an update is under way, or was when an error came."""
+        self._env_failed = False
         self.episodes = EpisodeStatistics(len(lanes.observation))
         self._learner = learner
         self._exploration = exploration
@@ -50,21 +51,34 @@ class Loop:
         Args:
             steps: how many were taken before.
         """
-        self.in_step = True
+        taken = self._take_steps(steps)
+        self.in_update = True
         due = 0
-        for lane, step in self.lanes.step(self._actions(steps)):
-            if self._needs_dense and np.isnan(step.dense_reward):
-                raise ValueError(
-                    'This method learns from info["dense_reward"], which the environment does not '
-                    "give. Choose a method that learns from the revealed reward."
-                )
+        for lane, step in taken:
             self.experience.add(step, lane)
             self.episodes.add(step, lane)
             steps += 1
             due += steps > self._random_steps
         self.metrics = self.experience.learn(self._learner, due) or self.metrics
-        self.in_step = False
+        self.in_update = False
         return steps
+
+    def _take_steps(self, steps: int) -> list[tuple[int, Step]]:
+        """Step every environment; after an error all is as it was, but for the environments."""
+        drawn = self._exploration.bit_generator.state
+        try:
+            taken = self.lanes.step(self._actions(steps))
+            if self._needs_dense and any(np.isnan(step.dense_reward) for _, step in taken):
+                raise ValueError(
+                    'This method learns from info["dense_reward"], which the environment does not '
+                    "give. Choose a method that learns from the revealed reward."
+                )
+        except BaseException as error:
+            self._exploration.bit_generator.state = drawn
+            self._env_failed = True
+            error.add_note(f"This was step {steps + 1} of the run.")
+            raise
+        return taken
 
     def _actions(self, steps: int) -> Floats:
         observation = self.lanes.observation
@@ -72,14 +86,20 @@ class Loop:
         if steps < self._random_steps:
             return self._exploration.uniform(-1, 1, shape).astype(np.float32)
         noise = self._exploration.standard_normal(shape, np.float32)
-        return self._learner.act(observation, noise)
+        actions = self._learner.act(observation, noise)
+        if not np.isfinite(actions).all():
+            raise LearningError(
+                "The policy's actions are NaN or infinite. Look at td_loss and value_largest; a "
+                "smaller learning_rate or smaller rewards may help."
+            )
+        return actions
 
     def start(self) -> None:
         """Start the first episodes or, after an error in the middle of a step, new ones."""
-        if self.in_step:
+        if self.in_update or self._env_failed:
             self.lanes.give_up()
             self._forget_open_episodes()
-            self.in_step = False
+            self.in_update = self._env_failed = False
         self.lanes.start()
 
     def _forget_open_episodes(self) -> None:

@@ -59,6 +59,8 @@ class RunSettings:
     """Steps between rows of progress.csv without an evaluation."""
     checkpoint_every: int = 50_000
     """Steps between checkpoints; there is always one at the end."""
+    checkpoint_minutes: float = 5.0
+    """Minutes between checkpoints at most."""
     num_envs: int = 1
     """How many copies of the environment run side by side."""
     set: list[str] = field(default_factory=list)
@@ -153,6 +155,7 @@ class RunSettings:
             eval_episodes=self.eval_episodes,
             log_every=self.log_every,
             checkpoint_every=self.checkpoint_every,
+            checkpoint_minutes=self.checkpoint_minutes,
             tensorboard=self.tensorboard,
             wandb=self.wandb,
         )
