@@ -214,7 +214,8 @@ class Agent:
         """
         self._checked = self.steps
         if not self.learner.is_finite():
-            where = "" if self.folder is None else f" The last checkpoint in {self.folder} is good."
+            saved = self.folder is not None and checkpoint.exists(self.folder)
+            where = f" The last checkpoint in {self.folder} is good." if saved else ""
             raise LearningError(
                 f"After {self.steps} steps a parameter is NaN or infinite, so nothing more can be "
                 f"learned.{where} Look at td_loss and value_largest; a smaller learning_rate or "
