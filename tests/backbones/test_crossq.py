@@ -110,6 +110,7 @@ def plain_update(
         "td_loss": td_loss,
         "auxiliary_loss": auxiliary,
         "value_mean": np.mean(said),
+        "value_largest": np.abs(said).max(),
         "target_mean": np.mean(target),
         "entropy": -np.mean(next_log_prob),
         "temperature": alpha,

@@ -103,6 +103,7 @@ class PlainUpdate:
             "td_loss": sum(td_losses),
             "auxiliary_loss": sum(auxiliary_losses),
             "value_mean": np.mean(values),
+            "value_largest": np.abs(values).max(),
             "target_mean": np.mean(target),
         }
         self.critics = tuple(

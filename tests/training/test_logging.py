@@ -192,3 +192,11 @@ def test_bad_options_are_refused_by_name(
         options = options | {"eval_env": vector_of(2, AutoresetMode.SAME_STEP)}
     with pytest.raises(ValueError, match=said):
         small_agent().learn(20, **options)
+
+
+def test_exploding_values_are_told_once() -> None:
+    agent = small_agent("sac").learn(60)
+    agent.log({"value_largest": 5.0})
+    with pytest.warns(UserWarning, match=r"a critic says 1e\+06, but .* values are exploding"):
+        agent.log({"value_largest": 1e6})
+    agent.log({"value_largest": 1e6})

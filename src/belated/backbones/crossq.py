@@ -211,6 +211,7 @@ class CrossQ(MaximumEntropy):
             "td_loss": td_loss,
             "auxiliary_loss": auxiliary,
             "value_mean": jnp.mean(value),
+            "value_largest": jnp.max(jnp.abs(value)),
             "target_mean": jnp.mean(target),
         }
         return td_loss + auxiliary, (seen, before, metrics)

@@ -143,6 +143,7 @@ def critic_loss(
         "td_loss": td_loss,
         "auxiliary_loss": auxiliary,
         "value_mean": jnp.mean(values),
+        "value_largest": jnp.max(jnp.abs(values)),
         "target_mean": jnp.mean(target),
     }
     return td_loss + auxiliary, (encodings, metrics)

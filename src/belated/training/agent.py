@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ class Agent:
         """The run folder that it was loaded from or has written to."""
         self.interrupt = Interrupt()
         """Whether the user asks to stop, while learning."""
+        self._warned = False  # of exploding values
         self._checked = 0  # when the parameters were last found to be finite
         self._saved: checkpoint.Checkpoint | None = None
         self._second_env: AnyEnv | None = None
@@ -235,7 +237,24 @@ class Agent:
         self.journal.leave_out(not_learning)
         if self._attached is not None:
             row = {**self._attached.episodes.summary(), **self.metrics, **row}
+            self._warn_of_exploding_values(row)
         self.journal.write(self.steps, row)
+
+    def _warn_of_exploding_values(self, row: Row) -> None:
+        """Warn, once, if values are far beyond what the rewards seen so far could add up to."""
+        gamma = getattr(self.method.backbone, "gamma", 1.0)
+        if "value_largest" not in row or gamma == 1 or self._warned:
+            return
+        bonus = abs(float(row.get("temperature", 0)) * float(row.get("entropy", 0)))
+        possible = (max(1.0, self.loop.episodes.largest_reward) + bonus) / (1 - gamma)
+        if float(row["value_largest"]) > 10 * possible:
+            self._warned = True
+            warnings.warn(
+                f"After {self.steps} steps a critic says {float(row['value_largest']):.3g}, but "
+                f"rewards like those so far cannot add up to more than {possible:.3g}: values are "
+                "exploding. A smaller learning_rate may help.",
+                stacklevel=3,
+            )
 
     def predict(
         self,

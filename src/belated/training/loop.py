@@ -123,12 +123,15 @@ class EpisodeStatistics:
     """Returns and lengths of training episodes since they were last asked for."""
 
     def __init__(self, lanes: int) -> None:
+        self.largest_reward = 0.0
+        """The largest size of a revealed reward so far."""
         self._open = np.zeros((lanes, 3))  # revealed return, dense return, length
         self._finished: list[Any] = []  # rows like those
 
     def add(self, step: Step, lane: int) -> None:
         """Count a step."""
         row = self._open[lane]
+        self.largest_reward = max(self.largest_reward, abs(step.reward))
         row[0] += step.reward
         row[1] += step.dense_reward
         row[2] += 1
@@ -156,11 +159,17 @@ class EpisodeStatistics:
     def state(self) -> dict[str, Array]:
         """Everything there is to save, as arrays by name."""
         finished = np.array(self._finished).reshape(-1, 3)
-        return {"episodes.open": self._open, "episodes.finished": finished}
+        largest = np.array(self.largest_reward)
+        return {
+            "episodes.open": self._open,
+            "episodes.finished": finished,
+            "episodes.largest_reward": largest,
+        }
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `state` returned."""
         if state["episodes.open"].shape != self._open.shape:
             raise ValueError("the open episodes are those of another number of environments.")
         self._open = state["episodes.open"]
+        self.largest_reward = float(state["episodes.largest_reward"])
         self._finished = list(state["episodes.finished"].reshape(-1, 3))
