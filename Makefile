@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test lint format demo bench bench-scaling bench-wrappers bench-sweep bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test lint format demo faults bench bench-scaling bench-wrappers bench-sweep bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -34,6 +34,9 @@ demo: $(INSTALLED)  ## learn Point Reach with and without the paper's Q-function
 
 bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the bench extra)
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
+
+faults: $(INSTALLED)  ## kill runs with -9 more than a hundred times (about twenty minutes)
+	BELATED_KILLS=40 $(BIN)/python -m pytest --numprocesses 2 tests/faults
 
 bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by side
 	$(BIN)/python benchmarks/scaling.py --json results/scaling.json

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sweeps import GRID, start
 
-from belated.experiments.execute import locked
+from belated.training.lock import locked
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,11 @@ from rich.console import Console
 from sweeps import checkpoints, curves, start, wait_until, workers_of
 
 from belated.cli import main
-from belated.experiments.execute import Status, is_finished, locked, read_status, write_status
+from belated.experiments.execute import Status, is_finished, read_status, write_status
 from belated.experiments.grid import Grid
 from belated.experiments.sweep import Outcome, sweep
 from belated.training import run as run_module
+from belated.training.lock import locked
 
 QUICK: dict[str, Any] = {
     "learning_starts": 60,

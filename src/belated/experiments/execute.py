@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +12,7 @@ from belated.experiments.peers import is_peer, run_peer
 from belated.training import checkpoint
 from belated.training.agent import Agent
 from belated.training.callbacks import Callback
+from belated.training.lock import locked
 from belated.training.persistence import read_json, write_json
 from belated.training.run import PROGRESS, RunSettings, resumed
 
@@ -143,25 +142,3 @@ class _Reporter(Callback):
     def _tell(self, agent: Agent) -> None:
         outcome = agent.evaluations[-1]["return_mean"] if agent.evaluations else None
         self._report(Progress(agent.steps, outcome))
-
-
-@contextmanager
-def locked(folder: Path, wait: bool = True) -> Iterator[None]:
-    """Keep other processes out of a folder; the system lets go when this one dies.
-
-    Args:
-        folder: the folder; the lock is a hidden file beside it.
-        wait: wait for another one to let go.
-
-    Raises:
-        BlockingIOError: if another process is in it, and ``wait`` is False.
-    """
-    import fcntl  # not everywhere: the rest of the library does without
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder.with_name(f".{folder.name}.lock"), os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
-    finally:
-        os.close(descriptor)

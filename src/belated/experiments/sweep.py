@@ -16,10 +16,11 @@ from belated.analysis.runs import Run, find_runs
 from belated.analysis.summary import Summary, summarise
 from belated.analysis.summary_files import write_summary
 from belated.experiments.board import Board
-from belated.experiments.execute import is_finished, locked
+from belated.experiments.execute import is_finished
 from belated.experiments.grid import Grid, PlannedRun
 from belated.experiments.local import run_here, run_locally
 from belated.experiments.worker import Job
+from belated.training.lock import locked
 from belated.training.persistence import read_json, write_json
 from belated.training.provenance import provenance
 from belated.training.run import CONFIG, SETTINGS, read_config, read_settings

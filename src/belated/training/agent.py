@@ -181,6 +181,8 @@ class Agent:
         for each in callbacks:
             each.check(self)
         with contextlib.ExitStack() as at_the_end:
+            if run is not None:
+                at_the_end.enter_context(run.locked())
             at_the_end.callback(self.journal.close)
             goes_on = run is not None and run.is_run_of(self)
             self.journal.open([] if run is None else run.writers(self))

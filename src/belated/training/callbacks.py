@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from rich.text import Text
 from belated.parts import to_json
 from belated.ranges import positive, positive_int
 from belated.training.interrupt import Interrupted
+from belated.training.lock import locked
 from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer, has_rows
 
 if TYPE_CHECKING:
@@ -268,6 +270,20 @@ class RunFolder:
     def is_run_of(self, agent: Agent) -> bool:
         """Whether the folder holds an earlier part of the agent's run."""
         return agent.folder == self.path.resolve()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes out of the folder.
+
+        Raises:
+            ValueError: if another one is writing to it.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.path / "run", wait=False))
+            except BlockingIOError:
+                raise ValueError(f"Another process is writing to {self.path}.") from None
+            yield
 
     def writers(self, agent: Agent) -> list[Writer]:
         """Open the files.

@@ -41,6 +41,7 @@ ROWS_IN_A_FILE = 16_384
 Arrays = dict[str, npt.NDArray[Any]]
 
 _NAME = re.compile(r"(state|loop)\.\d+\.safetensors|replay\.\d+\.\d+\.\d+\.rows")
+_OWN = re.compile(rf"{_NAME.pattern}|\..*\.new")
 _LARGEST_MANIFEST = 2**26
 _LARGEST_LOOP = 2**30
 _LARGEST_HEADER = 2**20
@@ -113,7 +114,7 @@ def write(
         ValueError: if the folder holds anything else than a checkpoint.
         OSError: if the disk is full, or cannot be written to.
     """
-    if folder.exists() and any(folder.iterdir()) and not (folder / MANIFEST).is_file():
+    if folder.exists() and not (folder / MANIFEST).is_file() and not _is_own(folder):
         raise ValueError(
             f"{folder} holds something else than a saved agent; choose another folder."
         )
@@ -160,10 +161,14 @@ def _commit(folder: Path, manifest: Mapping[str, Any]) -> str:
     text = json.dumps(manifest, indent=2).encode()
     write_whole(folder / MANIFEST, text)
     for path in folder.iterdir():
-        own = _NAME.fullmatch(path.name) or path.name.endswith(".new")
-        if own and path.name not in manifest["files"]:
+        if _OWN.fullmatch(path.name) and path.name not in manifest["files"]:
             path.unlink(missing_ok=True)
     return hashlib.sha256(text).hexdigest()
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder holds nothing but what a first checkpoint leaves when it is cut off."""
+    return all(_OWN.fullmatch(path.name) for path in folder.iterdir())
 
 
 def _contiguous(arrays: Mapping[str, Any]) -> Arrays:
