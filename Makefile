@@ -35,8 +35,8 @@ demo: $(INSTALLED)  ## learn Point Reach with and without the paper's Q-function
 bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the bench extra)
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
 
-faults: $(INSTALLED)  ## kill runs with -9 more than a hundred times (about twenty minutes)
-	BELATED_KILLS=40 $(BIN)/python -m pytest --numprocesses 2 tests/faults
+faults: $(INSTALLED)  ## kill runs more than a hundred times, load thousands of spoiled files
+	BELATED_KILLS=40 BELATED_MUTATIONS=2000 $(BIN)/python -m pytest --numprocesses 2 tests/faults
 
 bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by side
 	$(BIN)/python benchmarks/scaling.py --json results/scaling.json

@@ -22,6 +22,8 @@ from belated.methods import METHODS, Method
 from belated.parts import register
 from belated.training.agent import Agent
 from belated.training.callbacks import Callback, Checkpoint, Evaluate, StopWhen
+from belated.training.checkpoint import CheckpointError
+from belated.training.learner import LearningError
 
 __all__ = [
     "METHODS",
@@ -29,11 +31,13 @@ __all__ = [
     "Agent",
     "Callback",
     "Checkpoint",
+    "CheckpointError",
     "DelayReward",
     "Evaluate",
     "IntervalInfo",
     "IntervalPhase",
     "IntervalSpec",
+    "LearningError",
     "MarkIntervals",
     "Method",
     "StopWhen",

@@ -397,7 +397,8 @@ class Agent:
         if path.parent == Path(folder):  # a run's checkpoint
             agent.folder = Path(folder).resolve()
         if env is not None:
-            spaces.require_same(env)
+            with checkpoint.reading(path):
+                spaces.require_same(env)
             copies = 1 if isinstance(env, VectorEnv) else agent._num_envs
             agent._go_on(env, copies, saved, arrays)
             agent.loop.metrics = metrics

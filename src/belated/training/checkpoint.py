@@ -238,7 +238,7 @@ def reading(folder: Path) -> Iterator[None]:
     except CheckpointError:
         raise
     except (
-        ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
+        ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError,
         ValueError, safetensors.SafetensorError,
     ) as error:  # fmt: skip
         what = str(error) or type(error).__name__
@@ -252,7 +252,7 @@ class Reader:
         self.folder = folder
         with reading(folder):
             text = _read(folder / MANIFEST, _LARGEST_MANIFEST)
-            self.manifest: dict[str, Any] = _as(dict, json.loads(text))
+            self.manifest: dict[str, Any] = _as(dict, json.loads(text.decode()))
             version = self.manifest.get("format")
             if version != FORMAT:
                 raise CheckpointError(
