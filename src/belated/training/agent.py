@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +96,19 @@ class Agent:
         streams = np.random.SeedSequence([seed, 0xB1A7ED]).spawn(len(names))
         self._generators = dict(zip(names, map(np.random.default_rng, streams), strict=True))
 
-    def _attach(self, env: AnyEnv | VectorEnv[Any, Any, Any], num_envs: int) -> None:
+    def _attach(
+        self,
+        env: AnyEnv | VectorEnv[Any, Any, Any],
+        num_envs: int,
+        reading: AbstractContextManager[None] | None = None,
+    ) -> None:
         self.env = None if isinstance(env, VectorEnv) else env
         lanes = lanes_of(env, num_envs, self.seed)
         self._num_envs = len(lanes.observation)
-        experience = self.method.training.experience(
-            self.method.backbone, self.shape, self._num_envs, self._generators["sampling"]
-        )
+        with reading or contextlib.nullcontext():
+            experience = self.method.training.experience(
+                self.method.backbone, self.shape, self._num_envs, self._generators["sampling"]
+            )
         exploration = self._generators["exploration"]
         self._attached = Loop(self.method, self.learner, lanes, experience, exploration)
 
@@ -381,7 +388,7 @@ class Agent:
         with checkpoint.reading(path):
             spaces = Spaces.restored(manifest["spaces"])
             method = from_json(manifest["method"])
-            checkpoint.require_plausible(method, spaces.shape, saved.state_size)
+            checkpoint.require_plausible(method.backbone, spaces.shape, saved.state_size)
             agent._set_up(method, spaces, non_negative_int(manifest["seed"], "The seed"))
             agent.learner.leaves = saved.state(agent.learner.state)
             agent.steps = non_negative_int(manifest["steps"], "The number of steps")
@@ -413,7 +420,7 @@ class Agent:
     ) -> None:
         """Take over the replay and the open episodes, if they were saved."""
         lanes = self._num_envs
-        self._attach(env, copies)
+        self._attach(env, copies, checkpoint.reading(saved.folder))
         if arrays is None:
             return
         if self._num_envs != lanes:

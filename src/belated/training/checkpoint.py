@@ -18,6 +18,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
+from belated.backbones import Backbone
 from belated.experience.base import Log
 from belated.experience.step import ProblemShape
 from belated.training.persistence import sync, sync_folder, write_whole
@@ -334,14 +336,23 @@ class Reader:
         return Checkpoint(self.folder.resolve(), self._digest, self._generation, tuple(row_files))
 
 
-def require_plausible(part: Any, shape: ProblemShape, size: int) -> None:
-    """Refuse networks that a state of so many bytes cannot hold, before memory is taken for them.
+def require_plausible(backbone: Backbone, shape: ProblemShape, size: int) -> None:
+    """Refuse a backbone whose state would not fit so many bytes, before memory is taken for it.
 
     Raises:
-        CheckpointError: if a part asks for more.
+        CheckpointError: if it asks for more.
     """
-    numbers = size // 4  # of 4 bytes each
-    for name, value in _settings(part):
+    _require_plausible_networks(backbone, shape, size // 4)
+    # Networks are drawn with NumPy, which takes memory; all else is only traced here.
+    leaves = jax.tree.leaves(jax.eval_shape(lambda: backbone.init(0, shape)))
+    wanted = sum(math.prod(leaf.shape) * 4 for leaf in leaves)
+    if wanted > size:
+        raise CheckpointError(f"A state of {size} bytes cannot be one of {wanted}.")
+
+
+def _require_plausible_networks(backbone: Backbone, shape: ProblemShape, numbers: int) -> None:
+    """Refuse layers that so many numbers cannot hold."""
+    for name, value in _settings(backbone):
         widths = value if isinstance(value, tuple) else (value, value)
         if isinstance(value, tuple) or name.endswith("units"):
             products = [m * n for m, n in itertools.pairwise((1, *widths))]
@@ -350,9 +361,9 @@ def require_plausible(part: Any, shape: ProblemShape, size: int) -> None:
         else:
             continue
         if max(products) > numbers:
-            raise CheckpointError(f"A state of {size} bytes cannot have {name} = {value}.")
+            raise CheckpointError(f"A state of {numbers} numbers cannot have {name} = {value}.")
     if shape.step_size > numbers:
-        raise CheckpointError(f"A state of {size} bytes cannot be one for {shape}.")
+        raise CheckpointError(f"A state of {numbers} numbers cannot be one for {shape}.")
 
 
 def _settings(part: Any) -> Iterator[tuple[str, Any]]:
