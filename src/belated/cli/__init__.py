@@ -13,6 +13,7 @@ from belated.cli.check_reward import check_reward
 from belated.cli.credit import credit
 from belated.cli.demo import demo
 from belated.cli.evaluate import evaluate
+from belated.cli.export import export
 from belated.cli.plot import plot
 from belated.cli.report import report
 from belated.cli.reproduce import reproduce
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Any] = {
     "train": _train,
     "evaluate": evaluate,
     "credit": credit,
+    "export": export,
     "compare": compare,
     "sweep": sweep_grid,
     "reproduce": reproduce,

@@ -47,7 +47,13 @@ class Moments(eqx.Module):
 
     def normalize(self, rows: jax.Array) -> jax.Array:
         """Shift and scale rows to mean 0 and variance 1, bounded by ±10."""
-        return jnp.clip((rows - self.mean) / jnp.sqrt(self.variance + 1e-8), -10, 10)
+        mean, scale, bound = self.normalization
+        return jnp.clip((rows - mean) / scale, -bound, bound)
+
+    @property
+    def normalization(self) -> tuple[jax.Array, jax.Array, float]:
+        """What is subtracted, what is divided by, and where the outcome is bounded."""
+        return self.mean, jnp.sqrt(self.variance + 1e-8), 10.0
 
     @property
     def scale(self) -> jax.Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -81,6 +81,13 @@ class BatchNorm(eqx.Module):
         return (rows - statistics.mean) * slope + self.shift
 
 
+class FoldedLayer(NamedTuple):
+    """A linear layer and the normalisation of its input, as one."""
+
+    weight: Any
+    bias: Any
+
+
 class NormalizedMLP(eqx.Module):
     """Linear layers with ReLU in between; the input and every hidden layer are normalised."""
 
@@ -109,6 +116,17 @@ class NormalizedMLP(eqx.Module):
         for number, (norm, layer) in enumerate(zip(self.norms, self.layers, strict=True)):
             rows = layer(norm(_activated(rows, number), statistics[number]))
         return rows
+
+    def folded(self, statistics: NetworkStatistics) -> list[FoldedLayer]:
+        """The same network in use, as layers without normalisation."""
+        folded = []
+        for norm, layer, seen in zip(self.norms, self.layers, statistics, strict=True):
+            numbers = (norm.scale, norm.shift, *seen, layer.weight, layer.bias)
+            scale, shift, mean, variance, weight, bias = (np.asarray(x, float) for x in numbers)
+            slope = scale / np.sqrt(variance + EPSILON)
+            bias = bias + (shift - mean * slope) @ weight
+            folded.append(FoldedLayer(weight * slope[:, None], bias))
+        return folded
 
     def trained(self, rows: jax.Array) -> tuple[jax.Array, NetworkStatistics]:
         """Apply the network, normalised by the rows' own statistics, and return those too."""

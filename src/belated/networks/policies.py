@@ -13,6 +13,7 @@ import numpy as np
 from belated.networks.mlp import MLP, TanhMLP
 from belated.networks.moments import Moments
 from belated.networks.normalization import NetworkStatistics, NormalizedMLP
+from belated.networks.plain import PlainPolicy
 
 LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
 
@@ -38,6 +39,10 @@ class GaussianPolicy(eqx.Module):
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
         return squashed_mode(self.trunk(observation))
+
+    def plain(self) -> PlainPolicy:
+        """The deterministic actions, without JAX."""
+        return PlainPolicy.of(self.trunk.layers, "relu", "tanh").without_spread()
 
 
 class NormalizedGaussianPolicy(eqx.Module):
@@ -72,6 +77,11 @@ class NormalizedGaussianPolicy(eqx.Module):
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
         return squashed_mode(self.trunk(observation, self.statistics))
+
+    def plain(self) -> PlainPolicy:
+        """The deterministic actions, without JAX."""
+        layers = self.trunk.folded(self.statistics)
+        return PlainPolicy.of(layers, "relu", "tanh").without_spread()
 
 
 def squashed_sample(outputs: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -108,6 +118,10 @@ class DeterministicPolicy(eqx.Module):
     def mode(self, observation: jax.Array) -> jax.Array:
         """The action."""
         return jnp.tanh(self.trunk(observation))
+
+    def plain(self) -> PlainPolicy:
+        """The actions, without JAX."""
+        return PlainPolicy.of(self.trunk.layers, "relu", "tanh")
 
 
 class UnsquashedPolicy(eqx.Module):
@@ -161,3 +175,10 @@ class NormalizedPolicy(eqx.Module):
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
         return self.policy.mode(self.normalizer.normalize(observation))
+
+    def plain(self) -> PlainPolicy:
+        """The deterministic actions, without JAX."""
+        mean, scale, bound = self.normalizer.normalization
+        return PlainPolicy.of(
+            self.policy.trunk.layers, "tanh", "clip", mean=mean, scale=scale, bound=bound
+        )

@@ -22,11 +22,13 @@ from belated.experience.lanes import copies_of, lanes_of
 from belated.experience.spaces import Spaces
 from belated.experience.step import ProblemShape
 from belated.methods import Method, as_method
+from belated.networks.plain import PlainPolicy
 from belated.parts import from_json, override, require_savable, to_json
 from belated.ranges import non_negative_int, positive_int
 from belated.training import checkpoint
 from belated.training.callbacks import Callback, CallbackLike, Evaluate, RunFolder, all_callbacks
 from belated.training.evaluation import Episode, Evaluation, credit_of, evaluate, play_episode
+from belated.training.export import export
 from belated.training.interrupt import Interrupt, deferred_interrupt
 from belated.training.learner import Learner, LearningError
 from belated.training.logging import Journal, Row
@@ -86,6 +88,8 @@ class Agent:
         """The run folder that it was loaded from or has written to."""
         self.interrupt = Interrupt()
         """Whether the user asks to stop, while learning."""
+        self._plain_policy: PlainPolicy | None = None
+        self._plain_of: Any = None  # the parameters that it was made of
         self._warned = False  # of exploding values
         self._checked = 0  # when the parameters were last found to be finite
         self._saved: checkpoint.Checkpoint | None = None
@@ -278,6 +282,9 @@ class Agent:
         """
         batch = self.spaces.batch_of(observation)
         if deterministic:
+            policy = self._plain() if len(batch) == 1 else None
+            if policy is not None:  # JAX would take longer to start than NumPy to finish
+                return policy(observation), None
             actions = self.learner.mode(batch)
         else:
             shape = (len(batch), self.shape.action_size)
@@ -285,6 +292,31 @@ class Agent:
             actions = self.learner.act(batch, noise)
         actions = self.spaces.to_env(actions)
         return (actions if np.ndim(observation) == 2 else actions[0]), None
+
+    def _plain(self) -> PlainPolicy | None:
+        """The policy without JAX, if there is one; it is made anew when the agent has learned."""
+        if self._plain_of is not self.learner.leaves:
+            actor = self.learner.state.actor
+            self._plain_policy = None
+            if hasattr(actor, "plain"):
+                self._plain_policy = actor.plain().within(self.spaces.low, self.spaces.high)
+            self._plain_of = self.learner.leaves
+        return self._plain_policy
+
+    def export(self, path: str | Path) -> None:
+        """Write the deterministic policy to a file that needs neither this library nor JAX.
+
+        Args:
+            path: ``*.onnx`` (needs the extra ``onnx``) or ``*.npz``, for NumPy alone.
+
+        Raises:
+            ValueError: if it is neither, or the policy is of a kind that cannot be exported.
+        """
+        policy = self._plain()
+        if policy is None:
+            actor = type(self.learner.state.actor).__name__
+            raise ValueError(f"{actor} cannot be exported: it has no method `plain`.")
+        export(policy, Path(path))
 
     def evaluate(self, episodes: int = 10, *, env: AnyEnv | None = None) -> Evaluation:
         """Play episodes with the deterministic policy, on an environment apart from training's.

@@ -1,0 +1,31 @@
+"""``belated export``: write a run's policy to a file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from belated.training.agent import Agent
+
+
+def export(
+    run: Annotated[Path, tyro.conf.Positional], path: Annotated[Path, tyro.conf.Positional]
+) -> int:
+    """Write a run's deterministic policy to a file that needs neither belated nor JAX.
+
+    Example: belated export runs/mine policy.onnx
+
+    Args:
+        run: A run folder or a saved agent.
+        path: policy.onnx (needs the extra onnx) or policy.npz, for NumPy alone.
+    """
+    agent = Agent.load(run)
+    agent.export(path)
+    shape = agent.shape
+    print(
+        f"{path}: {shape.observation_size} numbers, the phase last, to {shape.action_size} within "
+        "the action space's bounds"
+    )
+    return 0

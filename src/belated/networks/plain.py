@@ -1,0 +1,75 @@
+"""A policy as NumPy computes it: for one observation at a time, and for machines without JAX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class PlainPolicy:
+    """Layers with one activation in between, from observations to deterministic actions.
+
+    Attributes:
+        weights: W of each layer, (inputs, outputs).
+        biases: b of each layer, (outputs,).
+        activation: "relu" or "tanh", between the layers.
+        squash: "tanh" or "clip", of the last layer's outputs to [−1, 1].
+        mean: what is subtracted from observations first.
+        scale: what they are divided by then, before they are bounded by ±``bound``.
+        bound: infinite if they are not.
+        low: the smallest actions.
+        high: the largest actions.
+    """
+
+    weights: tuple[Floats, ...]
+    biases: tuple[Floats, ...]
+    activation: str
+    squash: str
+    mean: Floats
+    scale: Floats
+    bound: float = float("inf")
+    low: Any = -1.0  # or (A,)
+    high: Any = 1.0
+
+    @classmethod
+    def of(cls, layers: Any, activation: str, squash: str, **more: Any) -> PlainPolicy:
+        """Take over a network's layers."""
+        weights, biases = (
+            tuple(np.asarray(getattr(layer, name), np.float32) for layer in layers)
+            for name in ("weight", "bias")
+        )
+        size = len(weights[0])
+        first = {"mean": np.zeros(size), "scale": np.ones(size)} | more
+        mean, scale = (np.asarray(first.pop(name), np.float32) for name in ("mean", "scale"))
+        return cls(weights, biases, activation, squash, mean, scale, **first)
+
+    def without_spread(self) -> PlainPolicy:
+        """The same without the second half of its outputs, which says how far actions spread."""
+        size = len(self.biases[-1]) // 2
+        weights = (*self.weights[:-1], self.weights[-1][:, :size].copy())
+        return replace(self, weights=weights, biases=(*self.biases[:-1], self.biases[-1][:size]))
+
+    def within(self, low: Any, high: Any) -> PlainPolicy:
+        """The same with actions from ``low`` to ``high`` instead of −1 to 1."""
+        return replace(self, low=np.asarray(low, np.float32), high=np.asarray(high, np.float32))
+
+    def __call__(self, observation: npt.ArrayLike) -> Floats:
+        """The actions for observations (..., D)."""
+        x: Any = np.asarray(observation, np.float32)
+        if self.bound != float("inf"):
+            x = np.clip((x - self.mean) / self.scale, -self.bound, self.bound)
+        *hidden, (last, bias) = zip(self.weights, self.biases, strict=True)
+        for weight, shift in hidden:
+            x = x @ weight + shift
+            x = np.maximum(x, 0) if self.activation == "relu" else np.tanh(x)
+        x = x @ last + bias
+        x = np.tanh(x) if self.squash == "tanh" else np.minimum(np.maximum(x, -1), 1)
+        x = self.low + (x + 1) / 2 * (self.high - self.low)
+        action: Floats = np.minimum(np.maximum(x, self.low), self.high)
+        return action

@@ -1,0 +1,96 @@
+"""An exported policy is the agent's."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_agents import delayed, small_agent
+
+import belated
+from belated import Agent
+
+ROOT = Path(__file__).parents[2]
+METHODS = ["hc-singleton", "td3", "crossq-hc-singleton", "ppo", "lirpg"]
+
+
+def observations(agent: Agent) -> Any:
+    rng = np.random.default_rng(0)
+    shape = (1_000, agent.shape.observation_size)
+    return (3 * rng.standard_normal(shape)).astype(np.float32)
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def agent(request: pytest.FixtureRequest) -> Agent:
+    env = belated.make("Pendulum-v1", interval="2:5")
+    return small_agent(request.param, env).learn(120)  # actions from −2 to 2
+
+
+def onnx_actions(path: Path, rows: Any) -> Any:
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    model = onnx.load(path)
+    assert model.opset_import[0].version == 17
+    (actions,) = ReferenceEvaluator(model).run(None, {"observation": rows})
+    return actions
+
+
+def npz_actions(path: Path, rows: Any) -> Any:
+    return runpy.run_path(str(ROOT / "examples" / "run_policy.py"))["Policy"](str(path))(rows)
+
+
+@pytest.mark.parametrize("kind", ["onnx", "npz"])
+def test_an_exported_policy_predicts_what_the_agent_does(
+    agent: Agent, kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "some" / f"policy.{kind}"
+    agent.export(path)
+    rows = observations(agent)
+    actions = {"onnx": onnx_actions, "npz": npz_actions}[kind](path, rows)
+    expected, _ = agent.predict(rows)
+    assert np.ptp(expected) > 0.01
+    np.testing.assert_allclose(actions, expected, rtol=0, atol=2e-6)
+
+
+def test_one_observation_is_predicted_as_a_batch_of_them(agent: Agent) -> None:
+    rows = observations(agent)[:50]
+    together, _ = agent.predict(rows)
+    alone = np.stack([agent.predict(row)[0] for row in rows])
+    np.testing.assert_allclose(alone, together, rtol=0, atol=2e-6)
+    assert alone.dtype == together.dtype == np.float32
+    assert agent.predict(rows[:1])[0].shape == (1, *together.shape[1:])
+
+
+def test_predictions_follow_what_is_learned() -> None:
+    agent = small_agent("sac").learn(40)
+    observation = observations(agent)[0]
+    before, _ = agent.predict(observation)
+    agent.learn(40)
+    after, _ = agent.predict(observation)
+    assert (before != after).any()
+    batch, _ = agent.predict(np.stack([observation, observation]))
+    np.testing.assert_allclose(after, batch[0], atol=2e-6)
+
+
+def test_the_loader_needs_nothing_but_numpy(tmp_path: Path) -> None:
+    small_agent("sac", delayed()).export(tmp_path / "policy.npz")
+    code = (
+        "import sys, runpy; sys.argv = ['run_policy.py', sys.argv[1]]; "
+        f"runpy.run_path({str(ROOT / 'examples' / 'run_policy.py')!r}, run_name='__main__'); "
+        "assert not {'jax', 'belated', 'gymnasium'} & {*sys.modules}"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "policy.npz")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("[")
+    assert (tmp_path / "policy.npz").stat().st_size < 10_000
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"to \*.onnx or \*.npz, not to policy.pt"):
+        small_agent("sac").export(tmp_path / "policy.pt")
