@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
             description="Off-policy reinforcement learning for rewards that arrive late.",
             args=arguments,
         )
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:
         print("\n".join([f"belated: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
