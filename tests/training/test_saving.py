@@ -11,7 +11,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from scripted_envs import ScriptedEnv
+from scripted_envs import RandomEnv, ScriptedEnv
 from small_agents import (
     assert_same_weights,
     delayed,
@@ -23,6 +23,7 @@ from belated import Agent
 from belated.experience.lanes import EnvLanes
 from belated.experience.off_policy import OffPolicy
 from belated.training.learner import LearningError
+from belated.training.lock import locked
 
 
 def test_learning_in_two_parts_is_learning_in_one() -> None:
@@ -140,7 +141,7 @@ def test_an_error_in_the_environment_loses_nothing(at: int, tmp_path: Path) -> N
         agent.learn(100, out=tmp_path, eval_env=delayed())
     run, place = reversed(caught.value.__notes__)
     assert run == f"This was step {at} of the run."
-    assert re.search(r"environment 0, episode \d+, after \d+ steps. reset\(seed=\d+\)", place)
+    assert re.match(r"Environment 0 was in episode \d+, after \d+ steps: reset\(seed=\d+\)", place)
     resumed = Agent.load(tmp_path, delayed())
     assert resumed.steps == at - 1
     assert_same_weights(resumed.learn(101 - at), small_agent().learn(100))
@@ -347,3 +348,55 @@ def test_a_resumed_run_logs_the_same_numbers(tmp_path: Path) -> None:
         k: v for k, v in b.items() if "time" not in k and "second" not in k
     }
     assert "value_loss" in b
+
+
+def test_two_runs_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    with locked(tmp_path / "run"), pytest.raises(ValueError, match="Another process is writing to"):
+        small_agent().learn(40, out=tmp_path)
+    small_agent().learn(40, out=tmp_path)  # the lock is free again
+
+
+class FragileEnv(RandomEnv):
+    """Breaks at the 25th step of its life."""
+
+    steps = 0
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        if self.steps == 25:
+            raise RuntimeError("the simulator crashed")
+        return super().step(action)
+
+
+@pytest.mark.filterwarnings("ignore:.*into an interval, whose reward was never revealed")
+@pytest.mark.parametrize("num_envs", [1, 2])
+def test_a_broken_environment_is_made_anew_where_the_user_wants_it(num_envs: int) -> None:
+    gym.register("scripted/Fragile-v0", lambda **_: FragileEnv())
+    try:
+        env = belated.delay(gym.make("scripted/Fragile-v0"), interval="2:5")
+        agent = small_agent(env=env, num_envs=num_envs)
+        with pytest.warns(UserWarning, match="failed and is made anew: the simulator crashed"):
+            agent.learn(100, on_env_error="rebuild")
+        assert agent.steps == 100
+        assert agent.env_errors == 4 // num_envs
+        agent.log({})
+        assert agent.history[-1]["env_errors"] == agent.env_errors
+    finally:
+        del gym.registry["scripted/Fragile-v0"]
+
+
+def test_an_environment_that_breaks_again_and_again_stops_the_run() -> None:
+    class Hopeless(RandomEnv):
+        def step(self, action: Any) -> Any:
+            raise RuntimeError("the simulator crashed")
+
+    gym.register("scripted/Hopeless-v0", lambda **_: Hopeless())
+    try:
+        agent = small_agent(env=belated.delay(gym.make("scripted/Hopeless-v0"), interval="2:5"))
+        with pytest.warns(UserWarning, match="made anew"), pytest.raises(RuntimeError):
+            agent.learn(100, on_env_error="rebuild")
+        assert (agent.steps, agent.env_errors) == (0, 2)
+        with pytest.raises(ValueError, match="on_env_error must be one of stop, rebuild"):
+            agent.learn(100, on_env_error="ignore")
+    finally:
+        del gym.registry["scripted/Hopeless-v0"]

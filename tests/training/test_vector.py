@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -11,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import TimeLimit
 from small_agents import (
     assert_same_weights,
+    delayed,
     small_agent,
     vector_of,
     weights,
@@ -46,12 +48,46 @@ def assert_whole(agent: Agent) -> None:
         assert (later[real[1:] & real[:-1]] == 1).all()
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")
+@pytest.mark.parametrize("name", ["hc-singleton", "ppo"])
+@pytest.mark.parametrize(
+    ("mode", "vectorization"),
+    [*((mode, "sync") for mode in AutoresetMode), (AutoresetMode.NEXT_STEP, "async")],
+)
+def test_a_vector_learns_and_goes_on_exactly_as_a_list_does(
+    name: str, mode: AutoresetMode, vectorization: str, tmp_path: Path
+) -> None:
+    envs = [vector_of(3, mode, vectorization, overlap=2) for _ in range(2)]
+    agent = small_agent(name, envs[0]).learn(72)
+    agent.save(tmp_path / "agent", replay=True)
+    resumed = Agent.load(tmp_path / "agent", envs[1]).learn(60)
+    listed = small_agent(name, delayed(overlap=2), num_envs=3).learn(132)
+    assert_same_weights(agent.learn(60), listed)
+    assert_same_weights(resumed, listed)
+    for each in envs:
+        each.close()
+
+
+class Foreign(gym.vector.VectorEnv[Any, Any, Any]):
+    """A vector environment that is none of Gymnasium's own."""
+
+    def __init__(self, envs: Any) -> None:
+        self._envs = envs
+        for name in (
+            "num_envs", "metadata", "observation_space", "action_space",
+            "single_observation_space", "single_action_space",
+        ):  # fmt: skip
+            setattr(self, name, getattr(envs, name))
+        self.reset, self.step, self.get_attr = envs.reset, envs.step, envs.get_attr  # type: ignore[method-assign]
+
+
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_a_vector_that_cannot_be_brought_back_starts_new_episodes(
     mode: AutoresetMode, tmp_path: Path
 ) -> None:
-    first, second = (vector_of(3, mode, overlap=2) for _ in range(2))
-    agent = small_agent("hc-singleton", first).learn(70)
+    first, second = (Foreign(vector_of(3, mode, overlap=2)) for _ in range(2))
+    agent = small_agent("hc-singleton", first).learn(150)
+    assert_whole(agent)
     agent.save(tmp_path / "agent", replay=True)
     before = agent.loop.lanes.state()["lanes.episodes"]
     loaded = Agent.load(tmp_path / "agent", second)
@@ -68,11 +104,6 @@ def test_rollouts_work_in_every_autoreset_mode(mode: AutoresetMode, tmp_path: Pa
     loaded = Agent.load(tmp_path / "agent", second).learn(60)
     assert loaded.steps > agent.steps
     assert all(np.isfinite(leaf).all() for leaf in weights(loaded))
-
-
-def test_a_vector_environment_with_autoreset_disabled_learns_as_a_list_does() -> None:
-    envs = vector_of(2, AutoresetMode.DISABLED)
-    assert_same_weights(small_agent(env=envs).learn(100), small_agent(num_envs=2).learn(100))
 
 
 def test_vector_environments_whose_episodes_end_together_work() -> None:

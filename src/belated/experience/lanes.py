@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import warnings
+from abc import abstractmethod
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+import numpy.typing as npt
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from belated.envs.intervals import AnyEnv, IntervalSpec
 from belated.envs.layers import has_time_limit_outside_intervals
@@ -34,6 +38,13 @@ class Lanes(Protocol):
     def give_up(self) -> None:
         """Leave the open episodes; `start` begins new ones."""
 
+    def rebuild(self) -> None:
+        """Make the environments anew and leave the open episodes.
+
+        Raises:
+            ValueError: if they cannot be made again.
+        """
+
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
         """Take actions in [−1, 1], shape (lanes, A), and return (lane, step) of each transition."""
 
@@ -50,32 +61,31 @@ def lanes_of(env: AnyEnv | VectorEnv[Any, Any, Any], num_envs: int, seed: int) -
         return EnvLanes([env, *copies_of(env, num_envs - 1)], seed)
     if num_envs != 1:
         raise ValueError("num_envs is for single environments; a vector has its own.")
-    return VectorLanes(env, seed)
+    own = isinstance(env.unwrapped, (AsyncVectorEnv, SyncVectorEnv))
+    return VectorLanes(env, seed) if own else UnseededLanes(env, seed)
 
 
-class EnvLanes:
-    """A list of single environments.
+class SeededLanes:
+    """Lanes whose episodes are all seeded, from (run seed, lane, episode number).
 
-    Every episode is seeded from (run seed, lane, episode number). With the actions of the open
-    episodes that makes a run resumable at any step, without serialising an environment.
+    With the actions of the open episodes that makes a run resumable at any step, without
+    serialising an environment.
     """
 
-    def __init__(self, envs: list[AnyEnv], seed: int) -> None:
-        self.envs = envs
+    def __init__(self, spaces: Spaces, lanes: int, seed: int) -> None:
         self.seed = seed
-        self._spaces = Spaces.of(envs[0])
-        self.shape = self._spaces.shape
-        self.observation = np.zeros((len(envs), self.shape.observation_size), np.float32)
-        self._episodes = [0] * len(envs)  # finished so far
-        self._taken: list[list[Floats]] = [[] for _ in envs]  # actions in the open episodes
-        self._rules = [_rules_for(self.shape) for _ in envs]
+        self.shape = spaces.shape
+        self.observation = np.zeros((lanes, self.shape.observation_size), np.float32)
+        self._spaces = spaces
+        self._episodes = [0] * lanes  # finished so far
+        self._taken: list[list[Floats]] = [[] for _ in range(lanes)]  # in the open episodes
+        self._rules = [_rules_for(self.shape) for _ in range(lanes)]
         self._started = False
 
     def start(self) -> None:
         """Start the first episodes, unless they were started already."""
         if not self._started:
-            for lane in range(len(self.envs)):
-                self._start_episode(lane)
+            self._start_episodes(np.ones(len(self._episodes), bool))
             self._started = True
 
     def give_up(self) -> None:
@@ -83,53 +93,47 @@ class EnvLanes:
         self._episodes = [count + 1 for count in self._episodes]
         self._started = False
 
-    def _start_episode(self, lane: int) -> None:
-        seed = episode_seed(self.seed, lane, self._episodes[lane])
-        observation, _ = self.envs[lane].reset(seed=seed)
+    def _seed(self, lane: int) -> int:
+        """The seed of a lane's open episode."""
+        return episode_seed(self.seed, lane, self._episodes[lane])
+
+    @abstractmethod
+    def _start_episodes(self, fresh: npt.NDArray[np.bool_]) -> None:
+        """Reset some lanes, each with its seed, and `_show` what they observe."""
+
+    @abstractmethod
+    def _step(self, actions: Floats) -> list[tuple[int, Step]]:
+        """Step every lane; those whose episode ended start the next one."""
+
+    def _show(self, lane: int, observation: Any) -> None:
+        """Take over what a lane shows at the start of an episode."""
         self._rules[lane].episode = self._episodes[lane]
         refuse(self._rules[lane].reset(observation))
         self.observation[lane] = observation
         self._taken[lane] = []
 
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
-        """Step every environment; those whose episode ended start the next one.
+        """Take actions in [−1, 1], shape (lanes, A), and return (lane, step) of each transition.
 
         After an error the lanes are as they were before, although the environments are not.
         """
         observation, episodes = self.observation.copy(), self._episodes.copy()
-        taken = [(actions, len(actions)) for actions in self._taken]
-        lane = 0
+        taken = [(own, len(own)) for own in self._taken]
         try:
-            steps = []
-            for lane, action in enumerate(actions):
-                steps.append((lane, self._step(lane, action)))
+            return self._step(actions)
         except BaseException as error:
             self.observation, self._episodes = observation, episodes
-            self._taken = [actions[:count] for actions, count in taken]
-            self._explain(error, lane)
+            self._taken = [own[:count] for own, count in taken]
+            self._explain(error)
             raise
-        return steps
 
-    def _explain(self, error: BaseException, lane: int) -> None:
+    def _explain(self, error: BaseException) -> None:
         """Say how to see an error again."""
-        seed = episode_seed(self.seed, lane, self._episodes[lane])
-        error.add_note(
-            f"It came in environment {lane}, episode {self._episodes[lane]}, after "
-            f"{len(self._taken[lane])} steps. reset(seed={seed}) and the same actions bring it "
-            "back, if the environment repeats itself."
-        )
-
-    def _step(self, lane: int, action: Floats) -> Step:
-        outcome = self.envs[lane].step(self._spaces.to_env(action))
-        observation, reward, terminated, truncated, info = outcome
-        refuse(self._rules[lane].step(observation, reward, terminated or truncated, info))
-        step = Step.of(self.observation[lane].copy(), action, outcome)
-        self.observation[lane] = observation
-        self._taken[lane].append(action)
-        if step.episode_end:
-            self._episodes[lane] += 1
-            self._start_episode(lane)
-        return step
+        for lane, (count, own) in enumerate(zip(self._episodes, self._taken, strict=True)):
+            error.add_note(
+                f"Environment {lane} was in episode {count}, after {len(own)} steps: reset(seed="
+                f"{self._seed(lane)}) and the same actions lead there, if it repeats itself."
+            )
 
     def state(self) -> dict[str, Array]:
         """The seeds and actions of the open episodes, and where they led."""
@@ -152,14 +156,11 @@ class EnvLanes:
         if "lanes.episodes" not in state:
             return True  # nothing was open
         self._episodes = state["lanes.episodes"].tolist()
-        if "lanes.observation" not in state:  # of a vector environment: that cannot be brought back
+        if "lanes.observation" not in state:  # of lanes that are not seeded
             self.give_up()
             return False
         self._started = True
-        for lane in range(len(self.envs)):
-            self._start_episode(lane)
-            for action in state[f"lanes.taken.{lane}"]:
-                self._step(lane, action)
+        self._play([state[f"lanes.taken.{lane}"] for lane in range(len(self._episodes))])
         if not np.array_equal(self.observation, state["lanes.observation"]):
             raise RuntimeError(
                 "Playing the open episode again led to another observation: the environment does "
@@ -168,18 +169,127 @@ class EnvLanes:
             )
         return True
 
+    @abstractmethod
+    def _play(self, actions: list[Array]) -> None:
+        """Start the open episodes again and take their actions, (n, A) for each lane."""
 
-class VectorLanes:
-    """A Gymnasium vector environment, in any autoreset mode.
+    def rebuild(self) -> None:
+        """Make the environments anew and leave the open episodes.
 
-    Where the vector environment resets by itself it gives no seed; only the first episodes are
-    seeded then.
+        Raises:
+            ValueError: if they cannot be made again.
+        """
+        raise ValueError('on_env_error="rebuild" is for single environments.')
+
+
+class EnvLanes(SeededLanes):
+    """A list of single environments."""
+
+    def __init__(self, envs: list[AnyEnv], seed: int) -> None:
+        super().__init__(Spaces.of(envs[0]), len(envs), seed)
+        self.envs = envs
+
+    def _start_episodes(self, fresh: npt.NDArray[np.bool_]) -> None:
+        for lane in np.flatnonzero(fresh).tolist():
+            observation, _ = self.envs[lane].reset(seed=self._seed(lane))
+            self._show(lane, observation)
+
+    def _step(self, actions: Floats) -> list[tuple[int, Step]]:
+        return [(lane, self._step_one(lane, action)) for lane, action in enumerate(actions)]
+
+    def _step_one(self, lane: int, action: Floats) -> Step:
+        outcome = self.envs[lane].step(self._spaces.to_env(action))
+        observation, reward, terminated, truncated, info = outcome
+        refuse(self._rules[lane].step(observation, reward, terminated or truncated, info))
+        step = Step.of(self.observation[lane].copy(), action, outcome)
+        self.observation[lane] = observation
+        self._taken[lane].append(action)
+        if step.episode_end:
+            self._episodes[lane] += 1
+            self._start_episodes(np.arange(len(self.envs)) == lane)
+        return step
+
+    def rebuild(self) -> None:
+        """Make the environments anew and leave the open episodes."""
+        fresh = copies_of(self.envs[0], len(self.envs))
+        for env in self.envs:
+            with contextlib.suppress(Exception):  # it is broken
+                env.close()
+        self.envs[:] = fresh
+        self.give_up()
+
+    def _play(self, actions: list[Array]) -> None:
+        self._start_episodes(np.ones(len(self.envs), bool))
+        for lane, own in enumerate(actions):
+            for action in own:
+                self._step_one(lane, action)
+
+
+class VectorLanes(SeededLanes):
+    """One of Gymnasium's own vector environments, in any autoreset mode.
+
+    Whatever it does at the end of an episode, the lane is then reset once more, with a seed.
     """
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any], seed: int) -> None:
+        super().__init__(Spaces.of(envs), envs.num_envs, seed)
+        self.envs = envs
+        self._mode = _autoreset_mode(envs)
+
+    def _start_episodes(self, fresh: npt.NDArray[np.bool_]) -> None:
+        seeds = [self._seed(lane) for lane in range(len(fresh))]
+        how: dict[str, Any] = {} if fresh.all() else {"options": {"reset_mask": fresh}}
+        observation, _ = self.envs.reset(seed=seeds, **how)  # type: ignore[arg-type]
+        for lane in np.flatnonzero(fresh).tolist():
+            self._show(lane, observation[lane])
+
+    def _step(self, actions: Floats) -> list[tuple[int, Step]]:
+        return self._step_some(actions, np.ones(len(actions), bool))
+
+    def _step_some(self, actions: Floats, counted: npt.NDArray[np.bool_]) -> list[tuple[int, Step]]:
+        """Step every lane; what those do that are not counted is forgotten."""
+        outcome = self.envs.step(self._spaces.to_env(actions))
+        lanes = np.flatnonzero(counted).tolist()
+        steps = [
+            (lane, _transition(lane, self._mode, self.observation, actions, outcome, rules))
+            for lane, rules in ((lane, self._rules[lane]) for lane in lanes)
+        ]
+        for lane, step in steps:
+            self.observation[lane] = outcome[0][lane]
+            self._taken[lane].append(actions[lane])
+            self._episodes[lane] += step.episode_end
+        ended = outcome[2] | outcome[3]
+        if ended.any():
+            self._start_episodes(ended)
+        return steps
+
+    def _play(self, actions: list[Array]) -> None:
+        """Start each lane's episode so late that all are where they were after the same step."""
+        lengths = np.array([len(own) for own in actions])
+        nothing = np.zeros(self.shape.action_size, np.float32)
+        self._start_episodes(np.ones(len(actions), bool))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of intervals that are left in the middle
+            for time in range(lengths.max()):
+                place = (time - (lengths.max() - lengths)).tolist()  # in each lane's episode
+                fresh = np.array(place) == 0
+                if time > 0 and fresh.any():
+                    self._start_episodes(fresh)
+                pairs = zip(actions, place, strict=True)
+                these = np.stack([own[at] if at >= 0 else nothing for own, at in pairs])
+                self._step_some(these, np.array(place) >= 0)
+            late = lengths == 0
+            if late.any():
+                self._start_episodes(late)
+
+
+class UnseededLanes:
+    """Any other vector environment: it resets its lanes by itself, and gives them no seeds."""
 
     def __init__(self, envs: VectorEnv[Any, Any, Any], seed: int) -> None:
         self.envs = envs
         self.seed = seed
-        self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self.mode = _autoreset_mode(envs)
         self._spaces = Spaces.of(envs)
         self.shape = self._spaces.shape
         self.observation = np.zeros((envs.num_envs, self.shape.observation_size), np.float32)
@@ -200,6 +310,10 @@ class VectorLanes:
         self._episodes = [count + 1 for count in self._episodes]
         self._ended[:] = False
         self._started = False
+
+    def rebuild(self) -> None:
+        """It cannot be made again."""
+        raise ValueError('on_env_error="rebuild" is for single environments.')
 
     def _seeds(self) -> list[int]:
         return [episode_seed(self.seed, lane, count) for lane, count in enumerate(self._episodes)]
@@ -222,7 +336,10 @@ class VectorLanes:
             for lane in range(self.envs.num_envs)
             if not (self.mode is AutoresetMode.NEXT_STEP and self._ended[lane])
         ]
-        steps = [(lane, self._transition(lane, before, actions, outcome)) for lane in lanes]
+        steps = [
+            (lane, _transition(lane, self.mode, before, actions, outcome, self._rules[lane]))
+            for lane in lanes
+        ]
         for lane in lanes:
             self._episodes[lane] += int(ended[lane])
         if self.mode is AutoresetMode.DISABLED and ended.any():
@@ -233,18 +350,6 @@ class VectorLanes:
         self._show(after, np.flatnonzero(ended))
         self._ended = ended
         return steps
-
-    def _transition(self, lane: int, before: Floats, actions: Floats, outcome: Any) -> Step:
-        """The step of one lane, out of a vector environment's arrays."""
-        after, rewards, terminated, truncated, infos = outcome
-        ended = bool(terminated[lane] or truncated[lane])
-        following = after[lane]
-        if self.mode is AutoresetMode.SAME_STEP and ended:
-            following, infos = infos["final_obs"][lane], infos["final_info"]
-        info = _info_of(infos, lane)
-        refuse(self._rules[lane].step(following, rewards[lane], ended, info))
-        own = (following, rewards[lane], terminated[lane], truncated[lane], info)
-        return Step.of(before[lane], actions[lane], own)
 
     def state(self) -> dict[str, Array]:
         """How many episodes there were; the open ones cannot be brought back."""
@@ -257,6 +362,30 @@ class VectorLanes:
         self._episodes = state["lanes.episodes"].tolist()
         self.give_up()
         return False
+
+
+def _autoreset_mode(envs: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    return AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+
+
+def _transition(
+    lane: int,
+    mode: AutoresetMode,
+    before: Floats,
+    actions: Floats,
+    outcome: Any,
+    rules: IntervalRules,
+) -> Step:
+    """The step of one lane, out of a vector environment's arrays."""
+    after, rewards, terminated, truncated, infos = outcome
+    ended = bool(terminated[lane] or truncated[lane])
+    following = after[lane]
+    if mode is AutoresetMode.SAME_STEP and ended:
+        following, infos = infos["final_obs"][lane], infos["final_info"]
+    info = _info_of(infos, lane)
+    refuse(rules.step(following, rewards[lane], ended, info))
+    own = (following.copy(), rewards[lane], terminated[lane], truncated[lane], info)
+    return Step.of(before[lane].copy(), actions[lane], own)
 
 
 def _rules_for(shape: ProblemShape) -> IntervalRules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -24,7 +25,7 @@ from belated.experience.step import ProblemShape
 from belated.methods import Method, as_method
 from belated.networks.plain import PlainPolicy
 from belated.parts import from_json, override, require_savable, to_json
-from belated.ranges import non_negative_int, positive_int
+from belated.ranges import non_negative_int, one_of, positive_int
 from belated.training import checkpoint
 from belated.training.callbacks import Callback, CallbackLike, Evaluate, RunFolder, all_callbacks
 from belated.training.evaluation import Episode, Evaluation, credit_of, evaluate, play_episode
@@ -81,6 +82,8 @@ class Agent:
         self.seed = seed
         self.steps = 0
         """How many environment steps the agent has learned from."""
+        self.env_errors = 0
+        """How often environments were made anew because they had failed."""
         self.learner = Learner(method.backbone, spaces.shape, seed, method.training.precision)
         self.journal = Journal()
         self.env: AnyEnv | None = None
@@ -156,6 +159,7 @@ class Agent:
         log_every: int = 1_000,
         checkpoint_every: int = 50_000,
         checkpoint_minutes: float = 5.0,
+        on_env_error: str = "stop",
         tensorboard: bool = False,
         wandb: bool = False,
     ) -> Agent:
@@ -174,6 +178,8 @@ class Agent:
             log_every: how many steps lie between two rows that need no evaluation.
             checkpoint_every: how many steps lie between two checkpoints; one comes at the end.
             checkpoint_minutes: how many minutes lie between two checkpoints at most.
+            on_env_error: when an environment raises, "stop", after saving, or "rebuild" it and go
+                on without the open episodes; ``env_errors`` counts how often that was.
             tensorboard: also write event files to ``out/tensorboard``.
             wandb: also send rows to Weights & Biases (needs the extra ``wandb``).
         """
@@ -185,9 +191,13 @@ class Agent:
             evaluation = Evaluate(eval_every, eval_episodes, eval_env, at_end=True)
             saving = checkpoint_every, checkpoint_minutes
             run = RunFolder(Path(out), evaluation, log_every, *saving, tensorboard, wandb)
-        return self._learn(goal, all_callbacks(callback, run, goal if progress_bar else None), run)
+        callbacks = all_callbacks(callback, run, goal if progress_bar else None)
+        on_env_error = one_of("stop", "rebuild")(on_env_error, "on_env_error")
+        return self._learn(goal, callbacks, run, on_env_error)
 
-    def _learn(self, goal: int, callbacks: list[Callback], run: RunFolder | None) -> Agent:
+    def _learn(
+        self, goal: int, callbacks: list[Callback], run: RunFolder | None, on_env_error: str
+    ) -> Agent:
         loop = self.loop
         for each in callbacks:
             each.check(self)
@@ -204,18 +214,33 @@ class Agent:
             with deferred_interrupt() as self.interrupt:
                 if run is not None and goes_on:
                     run.evaluation.make_up(self)
-                self._run(goal, callbacks)
+                self._run(goal, callbacks, on_env_error)
                 for each in callbacks:
                     if not self.interrupt.requested:
                         each.on_goal(self)
         self.interrupt.leave()
         return self
 
-    def _run(self, goal: int, callbacks: list[Callback]) -> None:
+    def _step(self, on_env_error: str) -> int:
+        """Take a step in each environment; return how many steps there are now."""
+        for failures in itertools.count(1):
+            try:
+                return self.loop.step(self.steps)
+            except Exception as error:
+                broken = self.loop.env_failed and not isinstance(error, LearningError)
+                if on_env_error == "stop" or not broken or failures == 3:
+                    raise
+                notes = "\n".join([str(error), *getattr(error, "__notes__", ())])
+                warnings.warn(f"An environment failed and is made anew: {notes}", stacklevel=2)
+                self.loop.rebuild()
+                self.env_errors += 1
+        raise AssertionError
+
+    def _run(self, goal: int, callbacks: list[Callback], on_env_error: str) -> None:
         """Take steps until the goal, or until a callback or the user stops it."""
         stopped = False
         while self.steps < goal and not stopped and not self.interrupt.requested:
-            self.steps = self.loop.step(self.steps)
+            self.steps = self._step(on_env_error)
             if self.steps - self._checked >= CHECK_EVERY:
                 self.require_finite()
             answers = [each.on_step(self) for each in callbacks]
@@ -249,7 +274,8 @@ class Agent:
         """
         self.journal.leave_out(not_learning)
         if self._attached is not None:
-            row = {**self._attached.episodes.summary(), **self.metrics, **row}
+            errors = {"env_errors": self.env_errors} if self.env_errors else {}
+            row = {**self._attached.episodes.summary(), **self.metrics, **errors, **row}
             self._warn_of_exploding_values(row)
         self.journal.write(self.steps, row)
 
@@ -382,6 +408,7 @@ class Agent:
             "seed": self.seed,
             "steps": self.steps,
             "num_envs": self._num_envs,
+            "env_errors": self.env_errors,
             "journal": self.journal.state(),
             "metrics": {name: float(value) for name, value in self.metrics.items()},
             "generators": {
@@ -405,8 +432,8 @@ class Agent:
 
         Loading runs no code from the folder, so it makes no environment: without ``env`` the agent
         can predict; with it, it can be evaluated and go on learning. If the replay was saved, it
-        goes on exactly where it stopped; only a vector environment of Gymnasium's, which cannot be
-        brought back to where it was, starts new episodes.
+        goes on exactly where it stopped; only a vector environment that is none of Gymnasium's own,
+        so that it cannot be brought back to where it was, starts new episodes.
 
         Args:
             folder: a run folder or a saved agent.
@@ -425,6 +452,7 @@ class Agent:
             agent.learner.leaves = saved.state(agent.learner.state)
             agent.steps = non_negative_int(manifest["steps"], "The number of steps")
             agent._num_envs = positive_int(manifest["num_envs"], "num_envs")
+            agent.env_errors = non_negative_int(manifest.get("env_errors", 0), "env_errors")
             agent.journal.restore(manifest["journal"])
             for name, state in manifest["generators"].items():
                 agent._generators[name].bit_generator.state = state

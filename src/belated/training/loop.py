@@ -38,7 +38,8 @@ class Loop:
         """Those of the last update."""
         self.in_update = False
         """Whether an update is under way, or was when an error came."""
-        self._env_failed = False
+        self.env_failed = False
+        """Whether the last step was not taken because of an error of an environment."""
         self.episodes = EpisodeStatistics(len(lanes.observation))
         self._learner = learner
         self._exploration = exploration
@@ -75,7 +76,7 @@ class Loop:
                 )
         except BaseException as error:
             self._exploration.bit_generator.state = drawn
-            self._env_failed = True
+            self.env_failed = True
             error.add_note(f"This was step {steps + 1} of the run.")
             raise
         return taken
@@ -94,12 +95,19 @@ class Loop:
             )
         return actions
 
+    def rebuild(self) -> None:
+        """Make the environments anew after one of them failed, and start new episodes."""
+        self.lanes.rebuild()
+        self._forget_open_episodes()
+        self.env_failed = False
+        self.lanes.start()
+
     def start(self) -> None:
         """Start the first episodes or, after an error in the middle of a step, new ones."""
-        if self.in_update or self._env_failed:
+        if self.in_update or self.env_failed:
             self.lanes.give_up()
             self._forget_open_episodes()
-            self.in_update = self._env_failed = False
+            self.in_update = self.env_failed = False
         self.lanes.start()
 
     def _forget_open_episodes(self) -> None:

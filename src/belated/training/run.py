@@ -61,6 +61,9 @@ class RunSettings:
     """Steps between checkpoints; there is always one at the end."""
     checkpoint_minutes: float = 5.0
     """Minutes between checkpoints at most."""
+    on_env_error: str = "stop"
+    """When an environment raises: stop, after saving, or rebuild it and go on without the open
+    episodes."""
     num_envs: int = 1
     """How many copies of the environment run side by side."""
     set: list[str] = field(default_factory=list)
@@ -156,6 +159,7 @@ class RunSettings:
             log_every=self.log_every,
             checkpoint_every=self.checkpoint_every,
             checkpoint_minutes=self.checkpoint_minutes,
+            on_env_error=self.on_env_error,
             tensorboard=self.tensorboard,
             wandb=self.wandb,
         )
