@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test lint format demo faults bench bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test lint format demo faults audit bench bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -43,6 +43,9 @@ bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by si
 
 bench-sweep: $(INSTALLED)  ## what a sweep adds to the time of its runs (about ten minutes)
 	$(BIN)/python benchmarks/sweep_overhead.py --json results/sweep_overhead.json
+
+audit: $(INSTALLED)  ## licences of what we depend on, unused dependencies, a bill of materials
+	$(BIN)/python tools/audit.py --json results/sbom.json
 
 bench-checkpoint: $(INSTALLED)  ## what a checkpoint costs, by the size of the replay
 	$(BIN)/python benchmarks/checkpoint_cost.py --json results/checkpoint_cost.json
