@@ -66,7 +66,8 @@ def licence(distribution: importlib.metadata.Distribution) -> str:
         for text in metadata.get_all("Classifier") or []
         if text.startswith("License ::")
     ]
-    return "; ".join(classifiers) or str(metadata.get("License") or "?").splitlines()[0][:60]
+    plain = str(metadata["License"]) if "License" in metadata else "?"
+    return "; ".join(classifiers) or plain.splitlines()[0][:60]
 
 
 def imported_modules() -> set[str]:

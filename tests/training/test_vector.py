@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import TimeLimit
+from scripted_envs import RandomEnv
 from small_agents import (
     assert_same_weights,
     delayed,
@@ -115,3 +118,31 @@ def test_vector_environments_whose_episodes_end_together_work() -> None:
         wrappers=[lambda env: belated.delay(TimeLimit(env, 12), interval=5)],  # type: ignore[list-item, return-value]
     )
     assert small_agent("sac", envs).learn(60).steps == 60
+
+
+class HangingEnv(RandomEnv):
+    """Hangs at its 20th step."""
+
+    steps = 0
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        if self.steps == 20:
+            time.sleep(60)
+        return super().step(action)
+
+
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_an_environment_that_hangs_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    def make() -> Any:
+        return belated.delay(HangingEnv(), interval="2:5")
+
+    envs = gym.vector.AsyncVectorEnv([make, make])
+    agent = small_agent(env=envs)
+    with pytest.raises(multiprocessing.TimeoutError) as caught:
+        agent.learn(100, out=tmp_path, eval_env=delayed(), step_timeout=1.0)
+    assert caught.value.__notes__[-1] == "This was step 39 of the run."
+    envs.close(terminate=True)
+    assert Agent.load(tmp_path, vector_of(2, AutoresetMode.NEXT_STEP)).steps == 38
+    with pytest.raises(ValueError, match=r"step_timeout needs a gymnasium.vector.AsyncVectorEnv"):
+        small_agent().learn(10, step_timeout=1.0)

@@ -45,6 +45,13 @@ class Lanes(Protocol):
             ValueError: if they cannot be made again.
         """
 
+    def wait_at_most(self, seconds: float | None) -> None:
+        """Raise an error if a step takes longer.
+
+        Raises:
+            ValueError: if it could not be stopped.
+        """
+
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
         """Take actions in [−1, 1], shape (lanes, A), and return (lane, step) of each transition."""
 
@@ -181,6 +188,14 @@ class SeededLanes:
         """
         raise ValueError('on_env_error="rebuild" is for single environments.')
 
+    def wait_at_most(self, seconds: float | None) -> None:
+        """Raise an error if a step takes longer.
+
+        Raises:
+            ValueError: if it could not be stopped.
+        """
+        refuse_time_limit(seconds)
+
 
 class EnvLanes(SeededLanes):
     """A list of single environments."""
@@ -235,6 +250,13 @@ class VectorLanes(SeededLanes):
         super().__init__(Spaces.of(envs), envs.num_envs, seed)
         self.envs = envs
         self._mode = _autoreset_mode(envs)
+        self._patience: float | None = None
+
+    def wait_at_most(self, seconds: float | None) -> None:
+        """Raise an error if a step takes longer; environments must be in processes of their own."""
+        if not isinstance(self.envs, AsyncVectorEnv):
+            super().wait_at_most(seconds)
+        self._patience = seconds
 
     def _start_episodes(self, fresh: npt.NDArray[np.bool_]) -> None:
         seeds = [self._seed(lane) for lane in range(len(fresh))]
@@ -248,7 +270,12 @@ class VectorLanes(SeededLanes):
 
     def _step_some(self, actions: Floats, counted: npt.NDArray[np.bool_]) -> list[tuple[int, Step]]:
         """Step every lane; what those do that are not counted is forgotten."""
-        outcome = self.envs.step(self._spaces.to_env(actions))
+        outcome: Any
+        if self._patience is not None and isinstance(self.envs, AsyncVectorEnv):
+            self.envs.step_async(self._spaces.to_env(actions))
+            outcome = self.envs.step_wait(timeout=self._patience)
+        else:
+            outcome = self.envs.step(self._spaces.to_env(actions))
         lanes = np.flatnonzero(counted).tolist()
         steps = [
             (lane, _transition(lane, self._mode, self.observation, actions, outcome, rules))
@@ -315,6 +342,10 @@ class UnseededLanes:
         """It cannot be made again."""
         raise ValueError('on_env_error="rebuild" is for single environments.')
 
+    def wait_at_most(self, seconds: float | None) -> None:
+        """It cannot be stopped."""
+        refuse_time_limit(seconds)
+
     def _seeds(self) -> list[int]:
         return [episode_seed(self.seed, lane, count) for lane, count in enumerate(self._episodes)]
 
@@ -362,6 +393,19 @@ class UnseededLanes:
         self._episodes = state["lanes.episodes"].tolist()
         self.give_up()
         return False
+
+
+def refuse_time_limit(seconds: float | None) -> None:
+    """Refuse a limit for environments that could not be stopped.
+
+    Raises:
+        ValueError: if there is one.
+    """
+    if seconds is not None:
+        raise ValueError(
+            "step_timeout needs a gymnasium.vector.AsyncVectorEnv: what hangs in this process "
+            "cannot be stopped from it."
+        )
 
 
 def _autoreset_mode(envs: VectorEnv[Any, Any, Any]) -> AutoresetMode:

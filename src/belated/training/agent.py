@@ -25,7 +25,7 @@ from belated.experience.step import ProblemShape
 from belated.methods import Method, as_method
 from belated.networks.plain import PlainPolicy
 from belated.parts import from_json, override, require_savable, to_json
-from belated.ranges import non_negative_int, one_of, positive_int
+from belated.ranges import non_negative_int, one_of, optional, positive, positive_int
 from belated.training import checkpoint
 from belated.training.callbacks import Callback, CallbackLike, Evaluate, RunFolder, all_callbacks
 from belated.training.evaluation import Episode, Evaluation, credit_of, evaluate, play_episode
@@ -160,6 +160,7 @@ class Agent:
         checkpoint_every: int = 50_000,
         checkpoint_minutes: float = 5.0,
         on_env_error: str = "stop",
+        step_timeout: float | None = None,
         tensorboard: bool = False,
         wandb: bool = False,
     ) -> Agent:
@@ -180,6 +181,8 @@ class Agent:
             checkpoint_minutes: how many minutes lie between two checkpoints at most.
             on_env_error: when an environment raises, "stop", after saving, or "rebuild" it and go
                 on without the open episodes; ``env_errors`` counts how often that was.
+            step_timeout: after how many seconds a step has failed, for an `AsyncVectorEnv`, whose
+                environments may hang in processes of their own.
             tensorboard: also write event files to ``out/tensorboard``.
             wandb: also send rows to Weights & Biases (needs the extra ``wandb``).
         """
@@ -193,6 +196,7 @@ class Agent:
             run = RunFolder(Path(out), evaluation, log_every, *saving, tensorboard, wandb)
         callbacks = all_callbacks(callback, run, goal if progress_bar else None)
         on_env_error = one_of("stop", "rebuild")(on_env_error, "on_env_error")
+        self.loop.lanes.wait_at_most(optional(positive)(step_timeout, "step_timeout"))
         return self._learn(goal, callbacks, run, on_env_error)
 
     def _learn(
