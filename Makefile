@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test lint format demo faults audit bench bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test lint format demo faults soak audit bench bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -46,6 +46,12 @@ bench-sweep: $(INSTALLED)  ## what a sweep adds to the time of its runs (about t
 
 audit: $(INSTALLED)  ## licences of what we depend on, unused dependencies, a bill of materials
 	$(BIN)/python tools/audit.py --json results/sbom.json
+
+soak: $(INSTALLED)  ## learn for an hour with a checkpoint every minute, and watch memory and files
+	$(BIN)/python benchmarks/soak.py --json results/soak.json
+
+bench-predict: $(INSTALLED)  ## microseconds for the action of one observation
+	$(BIN)/python benchmarks/predict.py --json results/predict.json
 
 bench-checkpoint: $(INSTALLED)  ## what a checkpoint costs, by the size of the replay
 	$(BIN)/python benchmarks/checkpoint_cost.py --json results/checkpoint_cost.json
