@@ -57,6 +57,17 @@ class Linear(eqx.Module):
         return product + self.bias[:, None]
 
 
+def linear_layers(
+    rng: np.random.Generator, inputs: int, hidden: Sequence[int], outputs: int
+) -> tuple[Linear, ...]:
+    """Make the layers of a perceptron."""
+    sizes = [inputs, *hidden, outputs]
+    return tuple(
+        Linear(rng, m, n, hidden=0 < i < len(hidden))
+        for i, (m, n) in enumerate(itertools.pairwise(sizes))
+    )
+
+
 class MLP(eqx.Module):
     """Linear layers with ReLU in between."""
 
@@ -65,11 +76,7 @@ class MLP(eqx.Module):
     def __init__(
         self, rng: np.random.Generator, inputs: int, hidden: Sequence[int], outputs: int
     ) -> None:
-        sizes = [inputs, *hidden, outputs]
-        self.layers = tuple(
-            Linear(rng, m, n, hidden=0 < i < len(hidden))
-            for i, (m, n) in enumerate(itertools.pairwise(sizes))
-        )
+        self.layers = linear_layers(rng, inputs, hidden, outputs)
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Apply the network over the last axis."""

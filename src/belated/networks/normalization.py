@@ -6,7 +6,6 @@ to whoever trains, and are handed in where a network is only used.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.networks.mlp import Linear
+from belated.networks.mlp import Linear, linear_layers
 
 Tree = TypeVar("Tree")
 
@@ -97,12 +96,8 @@ class NormalizedMLP(eqx.Module):
     def __init__(
         self, rng: np.random.Generator, inputs: int, hidden: Sequence[int], outputs: int
     ) -> None:
-        sizes = [inputs, *hidden, outputs]
-        self.layers = tuple(
-            Linear(rng, m, n, hidden=0 < i < len(hidden))
-            for i, (m, n) in enumerate(itertools.pairwise(sizes))
-        )
-        self.norms = tuple(BatchNorm(size) for size in sizes[:-1])
+        self.layers = linear_layers(rng, inputs, hidden, outputs)
+        self.norms = tuple(BatchNorm(size) for size in (inputs, *hidden))
 
     @property
     def fresh_statistics(self) -> NetworkStatistics:
