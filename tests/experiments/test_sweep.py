@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -15,10 +16,12 @@ import pytest
 from rich.console import Console
 from sweeps import checkpoints, curves, start, wait_until, workers_of
 
+from belated import Agent
 from belated.cli import main
 from belated.experiments.execute import Status, is_finished, read_status, write_status
 from belated.experiments.grid import Grid
 from belated.experiments.sweep import Outcome, sweep
+from belated.training import checkpoint
 from belated.training import run as run_module
 from belated.training.lock import locked
 
@@ -107,7 +110,7 @@ def test_what_a_sweep_leaves_behind(tmp_path: Path) -> None:
     assert summary["primary"] == ["sac", "hc-singleton"]
     assert "too few seeds" in summary["comparisons"][0]["verdict"]
     folder = tmp_path / "runs" / "Pendulum-v1-n5" / "sac-s1"
-    assert (folder / "checkpoint" / "state.safetensors").is_file()
+    assert list(folder.glob("checkpoint/state.*.safetensors"))
     assert not [*folder.glob("checkpoint/replay.*"), *folder.glob("checkpoint/loop.*")]
     assert (tmp_path / "curves.csv").read_text().startswith("exp_name,env_name,seed,metric,")
 
@@ -187,6 +190,18 @@ def test_a_change_of_an_environment_of_ones_own_is_noticed(
         quick_sweep(tmp_path / "out", tasks=mine, seeds=2)
 
 
+def forge_journal(saved: checkpoint.Reader, journal: Any) -> None:
+    """Put another journal into a checkpoint."""
+    (name,) = (name for name in saved.manifest["files"] if name.startswith("journal"))
+    data = json.dumps(journal).encode()
+    (saved.folder / name).write_bytes(data)
+    saved.manifest["files"][name] = {
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+    (saved.folder / "manifest.json").write_text(json.dumps(saved.manifest))
+
+
 @pytest.mark.parametrize("loses", ["the replay", "the last evaluation"])
 def test_a_kill_at_the_very_end_loses_nothing(loses: str, tmp_path: Path) -> None:
     quick_sweep(tmp_path / "whole", seeds=1, eval_every=40, keep_replay=True)
@@ -196,9 +211,10 @@ def test_a_kill_at_the_very_end_loses_nothing(loses: str, tmp_path: Path) -> Non
         next(folder.glob("checkpoint/replay.*")).unlink()
     else:  # killed after the checkpoint at the last step, before the evaluation there
         write_status(folder, Status("running"))
-        manifest = json.loads((folder / "checkpoint" / "manifest.json").read_text())
-        assert manifest["journal"]["rows"].pop()["step"] == 150
-        (folder / "checkpoint" / "manifest.json").write_text(json.dumps(manifest))
+        agent = Agent.load(folder)
+        saved = checkpoint.Reader(folder / "checkpoint")
+        assert agent.journal.rows.pop()["step"] == 150
+        forge_journal(saved, agent.journal.state())
         rows = (folder / "progress.csv").read_text().splitlines(keepends=True)
         (folder / "progress.csv").write_text("".join(rows[:-1]))
     quick_sweep(tmp_path / "cut", seeds=1, eval_every=40, keep_replay=True)

@@ -168,6 +168,12 @@ def main(folder: Path, count: int, seed: int) -> None:
                 accepted += 1
             except (CheckpointError, FileNotFoundError):
                 refused += 1
+            except ValueError as error:  # it has become one of another environment
+                watching = False
+                if "another kind of environment" in str(error):
+                    refused += 1
+                else:
+                    failures.append(f"seed {seed + number}, {how}: {error}")
             except BaseException:
                 watching = False
                 failures.append(f"seed {seed + number}, {how}: {traceback.format_exc()[-600:]}")

@@ -14,6 +14,8 @@ from small_agents import delayed, small_agent
 
 import belated
 from belated import Agent
+from belated.backbones import SAC
+from belated.training.learner import Learner
 
 ROOT = Path(__file__).parents[2]
 METHODS = ["hc-singleton", "td3", "crossq-hc-singleton", "ppo", "lirpg"]
@@ -94,3 +96,22 @@ def test_the_loader_needs_nothing_but_numpy(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"to \*.onnx or \*.npz, not to policy.pt"):
         small_agent("sac").export(tmp_path / "policy.pt")
+
+
+def test_a_backbone_with_a_mode_of_its_own_is_asked_for_it(tmp_path: Path) -> None:
+    class Cautious(SAC):
+        def mode(self, actor: Any, observation: Any) -> Any:
+            return 0.1 * actor.mode(observation)
+
+    agent = small_agent(SAC()).learn(40)
+    row = observations(agent)[0]
+    usual, _ = agent.predict(row)
+    object.__setattr__(agent.method, "backbone", Cautious())
+    agent._plain_of = None
+    agent.learner = Learner(Cautious(hidden=(8, 8)), agent.shape, 0)
+    alone, _ = agent.predict(row)
+    together, _ = agent.predict(np.stack([row, row]))
+    np.testing.assert_allclose(alone, together[0], atol=1e-6)
+    with pytest.raises(ValueError, match="a `mode` of its own"):
+        agent.export(tmp_path / "policy.npz")
+    assert usual.shape == alone.shape

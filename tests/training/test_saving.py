@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import signal
+import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +248,7 @@ class PowerCut(BaseException):
     """Nobody catches it."""
 
 
-@pytest.mark.parametrize("after", range(1, 9))
+@pytest.mark.parametrize("after", range(1, 11))
 def test_a_checkpoint_counts_only_when_it_is_whole(
     after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,7 +271,7 @@ def test_a_checkpoint_counts_only_when_it_is_whole(
         agent.save(tmp_path / "checkpoint", replay=True)
     monkeypatch.undo()
     resumed = Agent.load(tmp_path, delayed())
-    assert resumed.steps == (60 if after == 8 else 40)  # the eighth comes after the manifest
+    assert resumed.steps == (60 if after == 10 else 40)  # the tenth comes after the manifest
     resumed.learn(60 - resumed.steps).save(tmp_path / "checkpoint", replay=True)
     again = Agent.load(tmp_path, delayed()).learn(20)
     assert_same_weights(again, small_agent().learn(80))
@@ -378,3 +381,80 @@ def test_an_environment_that_breaks_again_and_again_stops_the_run() -> None:
             agent.learn(100, on_env_error="ignore")
     finally:
         del gym.registry["scripted/Hopeless-v0"]
+
+
+def test_a_long_journal_is_read_again(tmp_path: Path) -> None:
+    agent = small_agent()
+    agent.journal.rows = [{f"column{n}": 0.123456789 for n in range(100)}] * 40_000
+    agent.save(tmp_path / "agent")
+    assert sum(path.stat().st_size for path in (tmp_path / "agent").iterdir()) > 2**26
+    assert len(Agent.load(tmp_path / "agent").history) == 40_000
+
+
+def test_a_child_that_was_forked_while_learning_can_be_ended() -> None:
+    def fork(agent: Agent) -> bool:
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        child.start()
+        child.terminate()
+        child.join(20)
+        assert child.exitcode == -signal.SIGTERM
+        return False
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forking while there are threads
+        small_agent().learn(10, callback=fork)
+
+
+def test_a_failing_reset_forgets_no_episodes(tmp_path: Path) -> None:
+    class Dead(gym.Wrapper[Any, Any, Any, Any]):
+        alive = True
+
+        def reset(self, **how: Any) -> Any:
+            if not self.alive:
+                raise RuntimeError("nobody answers")
+            return super().reset(**how)
+
+    env = Dead(Breaks(delayed(), 58))
+    agent = small_agent(env=env)
+    with pytest.raises(RuntimeError, match="crashed"):
+        agent.learn(100)
+    assert isinstance(agent.loop.lanes, EnvLanes)
+    episodes = agent.loop.lanes._episodes[0]
+    assert episodes > 0
+    env.alive = False
+    with pytest.raises(RuntimeError, match="nobody answers"):
+        agent.learn(100, out=tmp_path, eval_env=delayed())
+    resumed = Agent.load(tmp_path, delayed())
+    assert isinstance(resumed.loop.lanes, EnvLanes)
+    assert resumed.loop.lanes._episodes == [episodes + 1]
+
+
+def test_a_run_that_went_on_elsewhere_is_not_overwritten(tmp_path: Path) -> None:
+    small_agent().learn(40, out=tmp_path)
+    early = Agent.load(tmp_path, delayed())
+    Agent.load(tmp_path, delayed()).learn(10, out=tmp_path)
+    with pytest.raises(ValueError, match="written by another process meanwhile"):
+        early.learn(10, out=tmp_path)
+
+
+def test_an_interrupted_evaluation_of_the_users_is_made_up_for_too(tmp_path: Path) -> None:
+    class Interrupts(gym.Wrapper[Any, Any, Any, Any]):
+        def reset(self, **how: Any) -> Any:
+            if agent.steps == 40:
+                signal.raise_signal(signal.SIGINT)
+            return super().reset(**how)
+
+    agent = small_agent()
+    mine = belated.Evaluate(every=40, episodes=1, env=Interrupts(delayed()))
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(60, out=tmp_path, callback=mine, log_every=20)
+    resumed = Agent.load(tmp_path, delayed())
+    resumed.learn(20, out=tmp_path, callback=belated.Evaluate(40, 1, delayed()), log_every=20)
+    assert [row["step"] for row in resumed.history] == [20, 40, 60, 60]  # the last at the end
+    assert [row["step"] for row in resumed.evaluations] == [40, 60]
+
+
+def test_an_environment_that_cannot_be_reached_is_no_damaged_file(tmp_path: Path) -> None:
+    small_agent().learn(45).save(tmp_path / "agent", replay=True)
+    with pytest.raises(RuntimeError, match="crashed"):
+        Agent.load(tmp_path / "agent", Breaks(delayed(), 1))

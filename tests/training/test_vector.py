@@ -98,6 +98,21 @@ def test_a_vector_that_cannot_be_brought_back_starts_new_episodes(
     assert_whole(loaded.learn(70))
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_vectors_whose_lanes_cannot_be_reset_one_by_one_reset_themselves() -> None:
+    def make() -> Any:
+        return delayed()
+
+    envs = gym.vector.AsyncVectorEnv([make] * 3, shared_memory=False)
+    assert_whole(small_agent(env=envs).learn(150))
+    envs.close()
+    counting = gym.wrappers.vector.RecordEpisodeStatistics(vector_of(3, AutoresetMode.NEXT_STEP))
+    agent = small_agent(env=counting).learn(150)
+    assert_whole(agent)
+    finished = sum(agent.loop.lanes.state()["lanes.episodes"])
+    assert 0 < len(counting.length_queue) <= finished
+
+
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_rollouts_work_in_every_autoreset_mode(mode: AutoresetMode, tmp_path: Path) -> None:
     first, second = (vector_of(3, mode) for _ in range(2))
@@ -142,7 +157,7 @@ def test_an_environment_that_hangs_is_told_and_nothing_is_lost(tmp_path: Path) -
     with pytest.raises(multiprocessing.TimeoutError) as caught:
         agent.learn(100, out=tmp_path, eval_env=delayed(), step_timeout=1.0)
     assert caught.value.__notes__[-1] == "This was step 39 of the run."
-    envs.close(terminate=True)
+    assert "make new ones" in caught.value.__notes__[0]
     assert Agent.load(tmp_path, vector_of(2, AutoresetMode.NEXT_STEP)).steps == 38
     with pytest.raises(ValueError, match=r"step_timeout needs a gymnasium.vector.AsyncVectorEnv"):
         small_agent().learn(10, step_timeout=1.0)

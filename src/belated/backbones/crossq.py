@@ -131,11 +131,11 @@ class CrossQ(MaximumEntropy):
 
     def update(self, state: CrossQState, data: IntervalBatch) -> tuple[CrossQState, Metrics]:
         """One gradient step of the critics and, every so often, of actor and temperature."""
-        key, noise_key = jax.random.split(state.key)
+        key, noise_key, credit_key = jax.random.split(state.key, 3)
         next_noise, noise = jax.random.normal(noise_key, (2, *data.action.shape))
         alpha = jnp.exp(state.log_alpha)
 
-        learned, data, credit_metrics = self._credited(state, data, key)
+        learned, data, credit_metrics = self._credited(state, data, credit_key)
         next_action, next_log_prob = state.actor.sample(data.next_observation, next_noise)
         following = _Following(
             action=next_action,

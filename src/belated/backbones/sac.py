@@ -71,11 +71,11 @@ class SAC(MaximumEntropy):
 
     def update(self, state: SACState, data: IntervalBatch) -> tuple[SACState, Metrics]:
         """One gradient step of critics, actor and temperature."""
-        key, noise_key = jax.random.split(state.key)
+        key, noise_key, credit_key = jax.random.split(state.key, 3)
         next_noise, noise = jax.random.normal(noise_key, (2, *data.action.shape))
         alpha = jnp.exp(state.log_alpha)
 
-        learned, data, credit_metrics = self._credited(state, data, key)
+        learned, data, credit_metrics = self._credited(state, data, credit_key)
         next_action, next_log_prob = state.actor.sample(data.next_observation, next_noise)
         next_value = lowest_next_value(state.targets, data, next_action) - alpha * next_log_prob
         target = bootstrapped(data.reward, data, self.gamma, next_value)

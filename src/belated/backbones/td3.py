@@ -94,11 +94,11 @@ class TD3(TemporalDifference):
 
     def update(self, state: TD3State, data: IntervalBatch) -> tuple[TD3State, Metrics]:
         """One gradient step of the critics and, every so often, of the actor."""
-        key, noise_key = jax.random.split(state.key)
+        key, noise_key, credit_key = jax.random.split(state.key, 3)
         noise = self.target_noise * jax.random.normal(noise_key, data.action.shape)
         noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
         next_action = state.target_actor.mode(data.next_observation) + noise
-        learned, data, credit_metrics = self._credited(state, data, key)
+        learned, data, credit_metrics = self._credited(state, data, credit_key)
         next_value = lowest_next_value(state.targets, data, jnp.clip(next_action, -1, 1))
         target = bootstrapped(data.reward, data, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(

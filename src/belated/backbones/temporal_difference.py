@@ -102,7 +102,7 @@ class TemporalDifference(Backbone):
         A rule that pays for steps at once may leave a rest of the interval's reward. If the critics
         remember the interval, that is revealed on its last step and is all that H has to explain.
         """
-        learned, metrics = self.credit.update(state.credit, batch, jax.random.fold_in(key, 0))
+        learned, metrics = self.credit.update(state.credit, batch, key)
         reward = self.credit.reward(learned, batch)
         if self._leaves_a_rest:
             assert isinstance(self.credit, Advance)

@@ -259,12 +259,16 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
+class RuleError(ValueError):
+    """An environment is not what an agent can learn in."""
+
+
 def refuse(findings: Iterator[Finding]) -> None:
     """Raise the first fatal finding.
 
     Raises:
-        ValueError: if there is one.
+        RuleError: if there is one.
     """
     for finding in findings:
         if finding.fatal:
-            raise ValueError(finding.message)
+            raise RuleError(finding.message)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import multiprocessing
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -15,7 +17,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from belated.envs.intervals import AnyEnv, IntervalSpec
 from belated.envs.layers import has_time_limit_outside_intervals
-from belated.envs.rules import IntervalRules, refuse
+from belated.envs.rules import IntervalRules, RuleError, refuse
 from belated.experience.spaces import Spaces
 from belated.experience.step import Array, Floats, ProblemShape, Step
 
@@ -23,6 +25,10 @@ from belated.experience.step import Array, Floats, ProblemShape, Step
 def episode_seed(*numbers: int) -> int:
     """A seed for an episode, from a run's seed and whatever tells the episode from others."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
+class RepeatError(ValueError):
+    """An open episode could not be played again as it was."""
 
 
 class Lanes(Protocol):
@@ -68,8 +74,18 @@ def lanes_of(env: AnyEnv | VectorEnv[Any, Any, Any], num_envs: int, seed: int) -
         return EnvLanes([env, *copies_of(env, num_envs - 1)], seed)
     if num_envs != 1:
         raise ValueError("num_envs is for single environments; a vector has its own.")
-    own = isinstance(env.unwrapped, (AsyncVectorEnv, SyncVectorEnv))
-    return VectorLanes(env, seed) if own else UnseededLanes(env, seed)
+    return VectorLanes(env, seed) if _can_be_seeded(env) else UnseededLanes(env, seed)
+
+
+def _can_be_seeded(envs: VectorEnv[Any, Any, Any]) -> bool:
+    """Whether single lanes can be reset with seeds, and nobody is misled by that.
+
+    Wrappers are: they take the reset of a lane for one of all. And an asynchronous one without
+    shared memory resets a lane once more if it does that by itself in the next step.
+    """
+    if isinstance(envs, AsyncVectorEnv):
+        return envs.shared_memory or _autoreset_mode(envs) is not AutoresetMode.NEXT_STEP
+    return isinstance(envs, SyncVectorEnv)
 
 
 class SeededLanes:
@@ -145,7 +161,7 @@ class SeededLanes:
     def state(self) -> dict[str, Array]:
         """The seeds and actions of the open episodes, and where they led."""
         if not self._started:
-            return {}
+            return _closed(self._episodes)
         nothing = np.zeros((0, self.shape.action_size), np.float32)
         taken = {
             f"lanes.taken.{lane}": np.stack(actions) if actions else nothing
@@ -158,22 +174,28 @@ class SeededLanes:
         """Bring the environments to where they were by playing the open episodes again.
 
         Raises:
-            RuntimeError: if that leads somewhere else: then the environment is not deterministic.
+            RepeatError: if that leads somewhere else: then the environment is not deterministic.
         """
         if "lanes.episodes" not in state:
             return True  # nothing was open
+        lanes = len(self._episodes)
+        if state["lanes.episodes"].shape != (lanes,) or state["lanes.episodes"].dtype.kind != "i":
+            raise RepeatError("The open episodes are those of other environments.")
         self._episodes = state["lanes.episodes"].tolist()
-        if "lanes.observation" not in state:  # of lanes that are not seeded
+        if "lanes.observation" not in state:  # none was open, or they are not seeded
             self.give_up()
             return False
+        nothing = np.zeros((0, self.shape.action_size), np.float32)
+        taken = [state.get(f"lanes.taken.{lane}", nothing) for lane in range(lanes)]
+        if any(own.ndim != 2 or own.shape[1] != self.shape.action_size for own in taken):
+            raise RepeatError("The actions of the open episodes are those of other environments.")
         self._started = True
-        self._play([state[f"lanes.taken.{lane}"] for lane in range(len(self._episodes))])
+        try:
+            self._play(taken)
+        except RuleError as error:
+            raise RepeatError(f"{_ANOTHER} {error}") from error
         if not np.array_equal(self.observation, state["lanes.observation"]):
-            raise RuntimeError(
-                "Playing the open episode again led to another observation: the environment does "
-                "not repeat itself for the same seed and actions, or it is another one. "
-                "belated.check_delayed_env says more."
-            )
+            raise RepeatError(_ANOTHER)
         return True
 
     @abstractmethod
@@ -195,6 +217,13 @@ class SeededLanes:
             ValueError: if it could not be stopped.
         """
         refuse_time_limit(seconds)
+
+
+_ANOTHER = (
+    "Playing the open episode again led to another observation: the environment does not repeat "
+    "itself for the same seed and actions, or it is another one. belated.check_delayed_env says "
+    "more."
+)
 
 
 class EnvLanes(SeededLanes):
@@ -259,11 +288,27 @@ class VectorLanes(SeededLanes):
         self._patience = seconds
 
     def _start_episodes(self, fresh: npt.NDArray[np.bool_]) -> None:
-        seeds = [self._seed(lane) for lane in range(len(fresh))]
+        seeds: list[int | None] = [self._seed(lane) for lane in range(len(fresh))]
         how: dict[str, Any] = {} if fresh.all() else {"options": {"reset_mask": fresh}}
-        observation, _ = self.envs.reset(seed=seeds, **how)  # type: ignore[arg-type]
+        observation: Any
+        if self._patience is not None and isinstance(self.envs, AsyncVectorEnv):
+            self.envs.reset_async(seed=seeds, **how)
+            with self._ended_if_late():
+                observation, _ = self.envs.reset_wait(timeout=self._patience)
+        else:
+            observation, _ = self.envs.reset(seed=seeds, **how)  # type: ignore[arg-type]
         for lane in np.flatnonzero(fresh).tolist():
             self._show(lane, observation[lane])
+
+    @contextlib.contextmanager
+    def _ended_if_late(self) -> Iterator[None]:
+        """End environments that hang: their answers would come in the wrong place later."""
+        try:
+            yield
+        except multiprocessing.TimeoutError as error:
+            self.envs.close(terminate=True)
+            error.add_note("The environments were ended: make new ones to go on.")
+            raise
 
     def _step(self, actions: Floats) -> list[tuple[int, Step]]:
         return self._step_some(actions, np.ones(len(actions), bool))
@@ -273,7 +318,8 @@ class VectorLanes(SeededLanes):
         outcome: Any
         if self._patience is not None and isinstance(self.envs, AsyncVectorEnv):
             self.envs.step_async(self._spaces.to_env(actions))
-            outcome = self.envs.step_wait(timeout=self._patience)
+            with self._ended_if_late():
+                outcome = self.envs.step_wait(timeout=self._patience)
         else:
             outcome = self.envs.step(self._spaces.to_env(actions))
         lanes = np.flatnonzero(counted).tolist()
@@ -384,7 +430,9 @@ class UnseededLanes:
 
     def state(self) -> dict[str, Array]:
         """How many episodes there were; the open ones cannot be brought back."""
-        return {"lanes.episodes": np.array(self._episodes)} if self._started else {}
+        if not self._started:
+            return _closed(self._episodes)
+        return {"lanes.episodes": np.array(self._episodes)}
 
     def restore(self, state: dict[str, Array]) -> bool:
         """Go on with the episodes after the open ones."""
@@ -393,6 +441,11 @@ class UnseededLanes:
         self._episodes = state["lanes.episodes"].tolist()
         self.give_up()
         return False
+
+
+def _closed(episodes: list[int]) -> dict[str, Array]:
+    """What there is to save when no episode is open: restoring leaves one more behind."""
+    return {"lanes.episodes": np.array(episodes) - 1} if any(episodes) else {}
 
 
 def refuse_time_limit(seconds: float | None) -> None:

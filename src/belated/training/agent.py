@@ -19,7 +19,7 @@ import belated
 from belated.backbones import Backbone
 from belated.envs.intervals import AnyEnv
 from belated.experience.base import Metrics
-from belated.experience.lanes import copies_of, lanes_of
+from belated.experience.lanes import RepeatError, copies_of, lanes_of
 from belated.experience.spaces import Spaces
 from belated.experience.step import ProblemShape
 from belated.methods import Method, as_method
@@ -35,6 +35,8 @@ from belated.training.learner import Learner, LearningError
 from belated.training.logging import Journal, Row
 from belated.training.loop import Loop
 
+_MOST_COPIES = 1_024
+"""How many environments a file alone may ask for; with a replay it must be as many as that has."""
 CHECK_EVERY = 1_000
 """How many steps lie between two looks at whether all parameters are finite."""
 
@@ -196,6 +198,8 @@ class Agent:
             run = RunFolder(Path(out), evaluation, log_every, *saving, tensorboard, wandb)
         callbacks = all_callbacks(callback, run, goal if progress_bar else None)
         on_env_error = one_of("stop", "rebuild")(on_env_error, "on_env_error")
+        if on_env_error == "rebuild" and self.env is None:
+            raise ValueError('on_env_error="rebuild" is for single environments.')
         self.loop.lanes.wait_at_most(optional(positive)(step_timeout, "step_timeout"))
         return self._learn(goal, callbacks, run, on_env_error)
 
@@ -210,14 +214,17 @@ class Agent:
                 at_the_end.enter_context(run.locked())
             at_the_end.callback(self.journal.close)
             goes_on = run is not None and run.is_run_of(self)
+            if run is not None and self._saved is not None:
+                checkpoint.require_same(run.path / "checkpoint", self._saved)
             self.journal.open([] if run is None else run.writers(self))
             for each in callbacks:
                 each.on_start(self)
                 at_the_end.callback(each.on_end, self)
             loop.start()
             with deferred_interrupt() as self.interrupt:
-                if run is not None and goes_on:
-                    run.evaluation.make_up(self)
+                for each in callbacks if goes_on else []:
+                    if isinstance(each, Evaluate):
+                        each.make_up(self)
                 self._run(goal, callbacks, on_env_error)
                 for each in callbacks:
                     if not self.interrupt.requested:
@@ -229,6 +236,9 @@ class Agent:
         """Take a step in each environment; return how many steps there are now."""
         for failures in itertools.count(1):
             try:
+                if failures > 1:
+                    self.env_errors += 1
+                    self.loop.rebuild()
                 return self.loop.step(self.steps)
             except Exception as error:
                 broken = self.loop.env_failed and not isinstance(error, LearningError)
@@ -236,8 +246,6 @@ class Agent:
                     raise
                 notes = "\n".join([str(error), *getattr(error, "__notes__", ())])
                 warnings.warn(f"An environment failed and is made anew: {notes}", stacklevel=2)
-                self.loop.rebuild()
-                self.env_errors += 1
         raise AssertionError
 
     def _run(self, goal: int, callbacks: list[Callback], on_env_error: str) -> None:
@@ -328,7 +336,8 @@ class Agent:
         if self._plain_of is not self.learner.leaves:
             actor = self.learner.state.actor
             self._plain_policy = None
-            if hasattr(actor, "plain"):
+            as_usual = type(self.method.backbone).mode is Backbone.mode
+            if as_usual and hasattr(actor, "plain"):
                 self._plain_policy = actor.plain().within(self.spaces.low, self.spaces.high)
             self._plain_of = self.learner.leaves
         return self._plain_policy
@@ -344,8 +353,10 @@ class Agent:
         """
         policy = self._plain()
         if policy is None:
-            actor = type(self.learner.state.actor).__name__
-            raise ValueError(f"{actor} cannot be exported: it has no method `plain`.")
+            raise ValueError(
+                "This policy cannot be exported: its backbone has a `mode` of its own, or its "
+                "actor has no method `plain`."
+            )
         export(policy, Path(path))
 
     def evaluate(self, episodes: int = 10, *, env: AnyEnv | None = None) -> Evaluation:
@@ -413,7 +424,6 @@ class Agent:
             "steps": self.steps,
             "num_envs": self._num_envs,
             "env_errors": self.env_errors,
-            "journal": self.journal.state(),
             "metrics": {name: float(value) for name, value in self.metrics.items()},
             "generators": {
                 name: generator.bit_generator.state for name, generator in self._generators.items()
@@ -421,7 +431,13 @@ class Agent:
         }
         loop, logs = (self.loop.state(), self.loop.experience.logs) if replay else (None, ())
         written = checkpoint.write(
-            Path(folder), manifest, self.learner.state, loop, logs, self._saved
+            Path(folder),
+            manifest,
+            self.journal.state(),
+            self.learner.state,
+            loop,
+            logs,
+            self._saved,
         )
         if replay:
             self._saved = written
@@ -457,20 +473,20 @@ class Agent:
             agent.steps = non_negative_int(manifest["steps"], "The number of steps")
             agent._num_envs = positive_int(manifest["num_envs"], "num_envs")
             agent.env_errors = non_negative_int(manifest.get("env_errors", 0), "env_errors")
-            agent.journal.restore(manifest["journal"])
+            agent.journal.restore(saved.journal())
             for name, state in manifest["generators"].items():
                 agent._generators[name].bit_generator.state = state
             metrics = {name: float(value) for name, value in manifest["metrics"].items()}
             arrays = saved.loop() if saved.holds_loop else None
-            lanes = min(agent._num_envs, 1_024) if arrays is None else len(arrays["episodes.open"])
-            if agent._num_envs != lanes:
+            if arrays is not None and agent._num_envs != len(arrays["episodes.open"]):
                 raise ValueError(f"it is not of {agent._num_envs} environments.")
         if path.parent == Path(folder):  # a run's checkpoint
             agent.folder = Path(folder).resolve()
         if env is not None:
-            with checkpoint.reading(path):
-                spaces.require_same(env)
+            spaces.require_same(env)
             copies = 1 if isinstance(env, VectorEnv) else agent._num_envs
+            if arrays is None and copies > _MOST_COPIES:
+                raise checkpoint.CheckpointError(f"{path} asks for {copies} environments.")
             agent._go_on(env, copies, saved, arrays)
             agent.loop.metrics = metrics
         return agent
@@ -495,3 +511,9 @@ class Agent:
         with checkpoint.reading(saved.folder):
             self._saved = saved.fill(self.loop.experience.logs)
             self.loop.restore(arrays)
+        try:
+            self.loop.restore_environments(arrays)
+        except RepeatError as error:
+            raise checkpoint.CheckpointError(
+                f"Cannot go on from {saved.folder}: {error}"
+            ) from error

@@ -1,10 +1,11 @@
 """Saved agents: a folder of plain values that can be trusted to be whole.
 
 ``manifest.json`` says what the agent is and names every other file with its size and checksum:
-``state.N.safetensors`` (what was learned) and, to go on learning, ``loop.N.safetensors`` (open
-episodes, counters) and ``replay.*.rows`` (the settled rows of the replay). Replacing the manifest
-is what makes a new checkpoint count: until then the old one is untouched, since rows are only
-appended and the other files have new names. So a checkpoint costs as much as what is new.
+``state.N.safetensors`` (what was learned), ``journal.N.json`` (what was logged) and, to go on,
+``loop.N.safetensors`` (open episodes, counters) and ``replay.*.rows`` (the replay's settled rows).
+Replacing the manifest is what makes a new checkpoint count: until then the old one is untouched,
+since rows are only appended and the other files have new names. So a checkpoint costs as much as
+what is new.
 
 Loading runs no code: JSON, safetensors and raw numbers hold plain values only, and no environment
 or function is made from what a file names. Everything is compared with what it should be before
@@ -42,9 +43,10 @@ ROWS_IN_A_FILE = 16_384
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-_NAME = re.compile(r"(state|loop)\.\d+\.safetensors|replay\.\d+\.\d+\.\d+\.rows")
+_NAME = re.compile(r"(state|loop)\.\d+\.safetensors|journal\.\d+\.json|replay\.\d+\.\d+\.\d+\.rows")
 _OWN = re.compile(rf"{_NAME.pattern}|\..*\.new")
 _LARGEST_MANIFEST = 2**26
+_LARGEST_JOURNAL = 2**29
 _LARGEST_LOOP = 2**30
 _LARGEST_HEADER = 2**20
 
@@ -96,6 +98,7 @@ class Checkpoint:
 def write(
     folder: Path,
     manifest: Mapping[str, Any],
+    journal: Any,
     state: Any,
     loop: Arrays | None = None,
     logs: Sequence[Log] = (),
@@ -106,6 +109,7 @@ def write(
     Args:
         folder: where to.
         manifest: what the agent is.
+        journal: what was logged, as plain values.
         state: what was learned.
         loop: what going on needs, beside ``logs``; None if it is not to be saved.
         logs: what grows with experience.
@@ -124,15 +128,19 @@ def write(
     generation = 1 + max((_generation_of(path.name) for path in folder.iterdir()), default=-1)
     files: dict[str, dict[str, Any]] = {}
 
-    def put(name: str, arrays: Arrays) -> None:
-        data = safetensors.numpy.save(arrays)
+    def put(name: str, data: bytes, largest: int) -> None:
+        if len(data) > largest:
+            raise ValueError(f"{name} would have {len(data)} bytes, more than can be read again.")
         write_whole(folder / name, data)
         files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
-    put(f"state.{generation}.safetensors", _contiguous(named_leaves(state)))
+    put(f"journal.{generation}.json", json.dumps(journal).encode(), _LARGEST_JOURNAL)
+    leaves = safetensors.numpy.save(_contiguous(named_leaves(state)))
+    put(f"state.{generation}.safetensors", leaves, len(leaves))
     row_files: tuple[_RowFile, ...] = ()
     if loop is not None:
-        put(f"loop.{generation}.safetensors", _contiguous(loop))
+        arrays = safetensors.numpy.save(_contiguous(loop))
+        put(f"loop.{generation}.safetensors", arrays, _LARGEST_LOOP)
         earlier = last.row_files if last is not None and _holds(folder, last) else ()
         row_files = _append(folder, logs, earlier, generation)
         for each in row_files:
@@ -154,7 +162,11 @@ def write(
 def forget_replay(folder: Path) -> None:
     """Make a checkpoint smaller: it can be used from then on, but learning starts anew from it."""
     saved = Reader(find(folder))
-    files = {name: file for name, file in saved.manifest["files"].items() if name[:5] == "state"}
+    files = {
+        name: file
+        for name, file in saved.manifest["files"].items()
+        if name[:5] in ("state", "journ")
+    }
     _commit(saved.folder, saved.manifest | {"files": files, "rows": []})
 
 
@@ -178,8 +190,18 @@ def _contiguous(arrays: Mapping[str, Any]) -> Arrays:
 
 
 def _generation_of(name: str) -> int:
-    number = re.match(r"(?:state|loop|replay)\.(\d+)\.", name)
+    number = re.match(r"(?:journal|state|loop|replay)\.(\d+)\.", name)
     return int(number[1]) if number else -1
+
+
+def require_same(folder: Path, last: Checkpoint) -> None:
+    """Refuse to go on from a checkpoint that another process has replaced meanwhile.
+
+    Raises:
+        ValueError: if that is what happened.
+    """
+    if folder.resolve() == last.folder and not _holds(folder, last):
+        raise ValueError(f"{folder} was written by another process meanwhile: load it again.")
 
 
 def _holds(folder: Path, last: Checkpoint) -> bool:
@@ -291,6 +313,12 @@ class Reader:
     def _name(self, kind: str) -> str:
         return f"{kind}.{self._generation}.safetensors"
 
+    def journal(self) -> Any:
+        """Read what was logged."""
+        with reading(self.folder):
+            data = self._data(f"journal.{self._generation}.json", _LARGEST_JOURNAL)
+            return json.loads(data.decode())
+
     def state(self, like: Any) -> list[jax.Array]:
         """Read the leaves of a state that has the structure of ``like``."""
         with reading(self.folder):
@@ -386,7 +414,7 @@ def _as(kind: type[Any], value: Any) -> Any:
 
 def _read(path: Path, largest: int, more: bool = False) -> bytes:
     """Read at most so many bytes of a file; unless ``more`` may follow, refuse a larger one."""
-    if path.is_symlink() or not path.is_file():
+    if not path.is_file():
         raise CheckpointError(f"{path} is missing, or no plain file.")
     with path.open("rb") as file:
         data = file.read(largest + (not more))

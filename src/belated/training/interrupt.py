@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -83,8 +84,13 @@ def deferred_interrupt() -> Iterator[Interrupt]:
         for number, handler in previous.items():
             signal.signal(number, handler)
 
+    process = os.getpid()
+
     def note(number: int, frame: FrameType | None) -> None:
         restore()
+        if os.getpid() != process:  # a child that was forked meanwhile: not its business
+            signal.raise_signal(number)
+            return
         interrupt.note(number)
 
     for number in previous:

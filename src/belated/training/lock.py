@@ -12,7 +12,7 @@ from pathlib import Path
 def locked(path: Path, wait: bool = True) -> Iterator[None]:
     """Keep other processes out of a file or folder; the system lets go when this one dies.
 
-    Where the system has no such locks (Windows), nobody is kept out.
+    Where there are no such locks (Windows, some network file systems), nobody is kept out.
 
     Args:
         path: the file or folder; the lock is a hidden file beside it.
@@ -29,7 +29,12 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise
+        except OSError:  # some network file systems have no locks
+            pass
         yield
     finally:
         os.close(descriptor)

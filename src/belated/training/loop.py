@@ -120,9 +120,16 @@ class Loop:
         return self.experience.state() | self.lanes.state() | self.episodes.state()
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Take over what `state` returned."""
+        """Take over what `state` returned, but for the environments."""
         self.experience.restore(state)
         self.episodes.restore(state)
+
+    def restore_environments(self, state: dict[str, Array]) -> None:
+        """Bring the environments to where they were.
+
+        Raises:
+            RepeatError: if that leads somewhere else.
+        """
         if not self.lanes.restore(state):
             self._forget_open_episodes()
 

@@ -212,8 +212,9 @@ def resumed(settings: RunSettings, folder: Path) -> Agent:
     """
     if checkpoint.exists(folder):
         return _load(settings, folder)
-    (folder / PROGRESS).unlink(missing_ok=True)  # it was stopped before the first checkpoint
-    return settings.new_agent(settings.make_env())
+    agent = settings.new_agent(settings.make_env())
+    agent.folder = folder.resolve()  # it was stopped before the first checkpoint: its own rows
+    return agent
 
 
 def _load(settings: RunSettings, folder: Path) -> Agent:
