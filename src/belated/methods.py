@@ -132,7 +132,7 @@ def find_method(name: str) -> Method:
     ``your_module:NAME`` imports your_module and takes the method or backbone that it calls so.
 
     >>> find_method("hc-pairwise-2").backbone.critic
-    HC(history=Pairwise(reach=2, units=(48, 48)), regularizer=5.0)
+    HC(history=Pairwise(reach=2, units=(48, 48)), regularizer=5.0, shared=False)
     """
     if name in METHODS:
         return METHODS[name]

@@ -142,7 +142,7 @@ def override(part: Config, changes: Mapping[str, Any]) -> Config:
 
     >>> from belated.methods import find_method
     >>> override(find_method("hc-singleton"), {"gamma": 0.9, "critic.units": [32]}).backbone.critic
-    HC(history=Singleton(units=(32,)), regularizer=0.05)
+    HC(history=Singleton(units=(32,)), regularizer=0.05, shared=False)
 
     Raises:
         ValueError: if there is no such setting, or more than one.

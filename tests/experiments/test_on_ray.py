@@ -72,7 +72,7 @@ def test_where_no_folder_is_shared_the_files_are_sent_back(
         (made / name).parent.mkdir(parents=True, exist_ok=True)
         (made / name).write_bytes(content)
     assert curves(tmp_path)[run.place.name] == curves(reference)[run.place.name]
-    assert (made / "checkpoint" / "state.safetensors").is_file()
+    assert list(made.glob("checkpoint/state.*.safetensors"))
     assert told[0] is None
     assert told[-1] is not None
     assert told[-1].steps == 500

@@ -67,7 +67,7 @@ def outcome(folder: Path) -> dict[str, Any]:
         if name.endswith(".safetensors"):
             arrays = safetensors.numpy.load(data)
             found |= {f"{name.split('.')[0]}.{key}": array for key, array in arrays.items()}
-        else:
+        elif name.endswith(".rows"):
             _, _, lane, first, _ = name.split(".")
             found[f"rows of {lane} from {first}"] = np.frombuffer(data, np.uint8)
     with (folder / "progress.csv").open(newline="") as file:
