@@ -36,7 +36,7 @@ bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the ben
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
 
 faults: $(INSTALLED)  ## kill runs more than a hundred times, load thousands of spoiled files
-	BELATED_KILLS=40 BELATED_MUTATIONS=2000 $(BIN)/python -m pytest --numprocesses 2 tests/faults
+	BELATED_KILLS=25 BELATED_MUTATIONS=2000 $(BIN)/python -m pytest --numprocesses 2 tests/faults
 
 bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by side
 	$(BIN)/python benchmarks/scaling.py --json results/scaling.json

@@ -157,8 +157,9 @@ def plain_update(
     return after_update, metrics
 
 
-@pytest.mark.parametrize("overlap", [0, 2])
-@pytest.mark.parametrize("critic", CRITICS, ids=str)
+@pytest.mark.parametrize(
+    ("critic", "overlap"), [(CRITICS[1], 0), *((critic, 2) for critic in CRITICS)], ids=str
+)
 def test_an_update_is_the_plain_one(critic: Any, overlap: int) -> None:
     batch, shape = random_batch(4, overlap, size=8, seed=1, reveal_tails=False)
     crossq = DescentCrossQ(critic, hidden=HIDDEN, policy_delay=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from small_agents import small_agent
 
-MUTATIONS = int(os.environ.get("BELATED_MUTATIONS", "100"))
+MUTATIONS = int(os.environ.get("BELATED_MUTATIONS", "60"))
 """For each of the methods below."""
 
 

@@ -13,9 +13,11 @@ KILLS = int(os.environ.get("BELATED_KILLS", "2"))
 """For each of the runs below."""
 
 
-@pytest.mark.parametrize(
-    ("method", "envs"), [("crossq-hc-singleton", 1), ("ppo", 1), ("ircr-original", 2)]
-)
+RUNS = [("crossq-hc-singleton", 1), ("ircr-original", 2)]
+MORE = [("ppo", 1), ("rudder", 2), ("td3-hc-rnn", 1)] if KILLS > 2 else []
+
+
+@pytest.mark.parametrize(("method", "envs"), RUNS + MORE)
 def test_a_run_that_was_killed_ends_bit_equal(method: str, envs: int, tmp_path: Path) -> None:
     seconds = undisturbed(tmp_path / "whole", method, envs)
     rng = random.Random()  # another moment every time

@@ -26,7 +26,7 @@ from belated.methods import METHODS, find_method
 from belated.parts import from_json, to_json
 
 NAMES = [*METHODS, "hc-pairwise-2", "crossq-hc-pairwise-2"]
-WITH_OVERLAP = ("q-", "hc-", "rrd", "rudder", "sac", "crossq-hc-")
+WITH_OVERLAP = ("q-", "hc-", "rrd", "rudder", "sac", "crossq-hc-s")
 
 
 class Spoiled(gym.Wrapper[Any, Any, Any, Any]):
