@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import signal
-import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +22,7 @@ import belated
 from belated import Agent
 from belated.experience.lanes import EnvLanes
 from belated.experience.off_policy import OffPolicy
+from belated.training.interrupt import deferred_interrupt
 from belated.training.learner import LearningError
 from belated.training.lock import locked
 
@@ -391,18 +389,14 @@ def test_a_long_journal_is_read_again(tmp_path: Path) -> None:
     assert len(Agent.load(tmp_path / "agent").history) == 40_000
 
 
-def test_a_child_that_was_forked_while_learning_can_be_ended() -> None:
-    def fork(agent: Agent) -> bool:
-        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
-        child.start()
-        child.terminate()
-        child.join(20)
-        assert child.exitcode == -signal.SIGTERM
-        return False
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of forking while there are threads
-        small_agent().learn(10, callback=fork)
+def test_a_child_that_was_forked_while_learning_is_not_concerned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with deferred_interrupt() as interrupt:
+        monkeypatch.setattr(os, "getpid", lambda: -1)  # as it is in a child
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert not interrupt.requested
 
 
 def test_a_failing_reset_forgets_no_episodes(tmp_path: Path) -> None:
