@@ -17,10 +17,11 @@ from belated.tabular.claims import Claim, check_claims
 from belated.tabular.conditions import Invariance, Witness, reward_invariance, value_invariance
 from belated.tabular.drmdp import TabularDRMDP, Unrolled, unroll
 from belated.tabular.environment import TabularEnv
+from belated.tabular.markov import best_markov, best_stochastic_markov
 from belated.tabular.policy_iteration import improve, iterate
 from belated.tabular.random_problems import random_policy, random_problem
 from belated.tabular.values import (
-    best_markov,
+    EndlessError,
     expected_return,
     optimal,
     ordinary_q,
@@ -33,12 +34,14 @@ from belated.tabular.values import (
 
 __all__ = [
     "Claim",
+    "EndlessError",
     "Invariance",
     "TabularDRMDP",
     "TabularEnv",
     "Unrolled",
     "Witness",
     "best_markov",
+    "best_stochastic_markov",
     "check_claims",
     "examples",
     "expected_return",

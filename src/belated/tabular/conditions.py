@@ -6,6 +6,7 @@ where the condition fails.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from belated.tabular.drmdp import Floats, Trajectory, Unrolled
-from belated.tabular.values import TOLERANCE
+from belated.tabular.drmdp import Floats, TabularDRMDP, Trajectory, Unrolled
+from belated.tabular.values import TOLERANCE, scale_of
 
 Tables = tuple[list[Trajectory], list[Trajectory], Floats]
 """Histories, continuations, and a table of what each pair is worth, NaN where it cannot occur."""
@@ -24,15 +25,23 @@ Tables = tuple[list[Trajectory], list[Trajectory], Floats]
 class Witness:
     """Two histories and two continuations: what each pair is worth."""
 
+    problem: TabularDRMDP
     histories: tuple[Trajectory, Trajectory]
     continuations: tuple[Trajectory, Trajectory]
     values: tuple[tuple[float, float], tuple[float, float]]
 
+    @property
+    def interaction(self) -> float:
+        """By how much the difference of the continuations depends on the history."""
+        (a, b), (c, d) = self.values
+        return abs((a - b) - (c - d))
+
     def __str__(self) -> str:
         (a, b), (c, d) = self.values
+        say = self.problem.describe
         return (
-            f"after {self.histories[0]}: {a:.4g} for {self.continuations[0]}, {b:.4g} for "
-            f"{self.continuations[1]}; after {self.histories[1]}: {c:.4g} and {d:.4g}"
+            f"after {say(self.histories[0])}: {a:.4g} for {say(self.continuations[0])}, {b:.4g} "
+            f"for {say(self.continuations[1])}; after {say(self.histories[1])}: {c:.4g} and {d:.4g}"
         )
 
 
@@ -57,7 +66,7 @@ def reward_invariance(unrolled: Unrolled, *, every_split: bool = False) -> Invar
         every_split: also split inside the overlap. The paper's definition asks for histories of
             at least c steps; for c ≥ 2 that is too weak for the claims built on it.
     """
-    return _invariance(_continuations_after_histories(unrolled, every_split))
+    return _invariance(unrolled.problem, _continuations_after_histories(unrolled, every_split))
 
 
 def value_invariance(unrolled: Unrolled, q: Floats) -> Invariance:
@@ -65,7 +74,7 @@ def value_invariance(unrolled: Unrolled, q: Floats) -> Invariance:
 
     Also check the stronger condition that their differences do not.
     """
-    return _invariance(_actions_after_histories(unrolled, q))
+    return _invariance(unrolled.problem, _actions_after_histories(unrolled, q))
 
 
 def largest_interaction(unrolled: Unrolled, q: Floats) -> float:
@@ -74,15 +83,17 @@ def largest_interaction(unrolled: Unrolled, q: Floats) -> float:
     return max(float(np.ptp(table - table[:, :1], axis=0).max()) for table in tables)
 
 
-def _invariance(tables: Iterator[Tables]) -> Invariance:
-    """Look for witnesses in tables of values."""
+def _invariance(problem: TabularDRMDP, tables: Iterator[Tables]) -> Invariance:
+    """Look for witnesses in tables of values; rounding is a share of the largest one."""
+    everything = list(tables)
+    scale = max((scale_of(table) for _, _, table in everything), default=1.0)
     order = differences = None
-    for histories, continuations, table in tables:
-        found = _compare_rows(table)
+    for histories, continuations, table in everything:
+        found = _compare_rows(table, TOLERANCE * scale)
         if order is None and found.order is not None:
-            order = _witness(table, found.order, histories, continuations)
+            order = _witness(problem, table, found.order, histories, continuations)
         if differences is None and found.differences is not None:
-            differences = _witness(table, found.differences, histories, continuations)
+            differences = _witness(problem, table, found.differences, histories, continuations)
     return Invariance(order, differences)
 
 
@@ -90,14 +101,24 @@ def _continuations_after_histories(unrolled: Unrolled, every_split: bool) -> Ite
     """Yield a table of rewards for each length and split of the windows that can occur."""
     problem = unrolled.problem
     finished = [unrolled.trajectory(int(choice)) for choice in np.flatnonzero(_reveals(unrolled))]
-    worth = {trajectory: problem.reward(trajectory) for trajectory in finished}
-    for length in sorted({len(trajectory) for trajectory in worth}):
-        trajectories = [trajectory for trajectory in worth if len(trajectory) == length]
+    by_length: dict[int, list[tuple[Trajectory, float]]] = {}
+    for trajectory in dict.fromkeys(finished):
+        pair = (trajectory, problem.worth(trajectory))
+        by_length.setdefault(len(trajectory), []).append(pair)
+    for length, worth in sorted(by_length.items()):
         for split in range(1 if every_split else max(problem.overlap, 1), length):
-            histories = sorted({t[:split] for t in trajectories}, key=str)
-            continuations = sorted({t[split:] for t in trajectories}, key=str)
-            rewards = [[worth.get(h + c, np.nan) for c in continuations] for h in histories]
-            yield histories, continuations, np.array(rewards)
+            histories: dict[Trajectory, int] = {}
+            continuations: dict[Trajectory, int] = {}
+            places = [
+                (
+                    histories.setdefault(trajectory[:split], len(histories)),
+                    continuations.setdefault(trajectory[split:], len(continuations)),
+                )
+                for trajectory, _ in worth
+            ]
+            table = np.full((len(histories), len(continuations)), np.nan)
+            table[tuple(np.transpose(places))] = [value for _, value in worth]
+            yield [*histories], [*continuations], table
 
 
 def _actions_after_histories(unrolled: Unrolled, q: Floats) -> Iterator[Tables]:
@@ -116,7 +137,7 @@ def _reveals(unrolled: Unrolled) -> npt.NDArray[np.bool_]:
     """Which choices may finish an interval."""
     problem = unrolled.problem
     may_stop = problem.lengths[unrolled.position] > 0
-    if not problem.terminal:
+    if not problem.terminal or problem.ends == "absorb":
         return may_stop
     ends = problem.transition[:, :, list(problem.terminal)].sum(axis=2) > 0
     result: npt.NDArray[np.bool_] = may_stop | ends[unrolled.state, unrolled.action]
@@ -130,30 +151,51 @@ class _Places(NamedTuple):
     differences: tuple[int, int, int, int] | None
 
 
-def _compare_rows(table: Floats) -> _Places:
-    """Find two rows that order two columns differently, and two whose differences differ."""
-    order = differences = None
-    above = table[:, :, None] > table[:, None, :] + TOLERANCE
+def _compare_rows(table: Floats, rounding: float) -> _Places:
+    """Find two rows that order two columns differently, and two whose differences differ.
+
+    Rows that know the same columns are compared with the first of them: what one does, all do, or
+    there is a witness. Then the first ones are compared with each other where both know.
+    """
     known = ~np.isnan(table)
-    for i in range(len(table)):
-        for j in range(i + 1, len(table)):
-            columns = np.flatnonzero(known[i] & known[j])
-            if len(columns) < 2:
-                continue
-            gap = table[i, columns] - table[j, columns]
-            if differences is None and np.ptp(gap) > TOLERANCE:
-                differences = (i, j, int(columns[gap.argmax()]), int(columns[gap.argmin()]))
-            if order is None:
-                flipped = (above[i] != above[j])[np.ix_(columns, columns)]
-                if flipped.any():
-                    u, v = columns[np.argwhere(flipped)[0]]
-                    order = (i, j, int(u), int(v))
-        if order is not None:
+    _, first, group = np.unique(known, axis=0, return_index=True, return_inverse=True)
+    pairs = [(first[each], i) for i, each in enumerate(group.reshape(-1)) if i != first[each]]
+    pairs += list(itertools.combinations(first.tolist(), 2))
+    order = differences = None
+    for i, j in pairs:
+        columns = np.flatnonzero(known[i] & known[j])
+        if len(columns) < 2:
+            continue
+        one, other = table[i, columns], table[j, columns]
+        gap = one - other
+        if np.ptp(gap) <= rounding:
+            continue  # the order is the same, too, unless rounding decides it
+        if differences is None:
+            differences = (i, j, int(columns[gap.argmax()]), int(columns[gap.argmin()]))
+        flip = _flipped(one, other, rounding)
+        if flip is not None:
+            order = (i, j, int(columns[flip[0]]), int(columns[flip[1]]))
             break
     return _Places(order, differences)
 
 
+def _flipped(one: Floats, other: Floats, rounding: float) -> tuple[int, int] | None:
+    """Two columns of which the first is above the second in one row and not in the other."""
+    for up, down in ((one, other), (other, one)):
+        # In the order of `up`, a column is above all that lie more than `rounding` below it; so it
+        # is in `down` exactly if it is above the highest of them there.
+        by_size = np.argsort(up, kind="stable")
+        below = np.searchsorted(up[by_size], up[by_size] - rounding, side="left")
+        highest = np.maximum.accumulate(down[by_size])
+        for place in np.flatnonzero(below > 0):
+            if down[by_size[place]] <= highest[below[place] - 1] + rounding:
+                worse = by_size[: below[place]]
+                return int(by_size[place]), int(worse[down[worse].argmax()])
+    return None
+
+
 def _witness(
+    problem: TabularDRMDP,
     table: Floats,
     places: tuple[int, int, int, int],
     histories: list[Trajectory],
@@ -161,6 +203,7 @@ def _witness(
 ) -> Witness:
     i, j, u, v = places
     return Witness(
+        problem,
         (histories[i], histories[j]),
         (continuations[u], continuations[v]),
         (

@@ -20,13 +20,15 @@ class TabularEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
     bins as the state has actions. The reward comes with an interval's last step.
 
     Args:
-        problem: what to play, or the name of one of `belated.tabular.examples`.
+        problem: what to play, or the name of one of the paper's: XOR, FixedPointBias, …
         max_steps: truncates episodes after this many steps; None for never.
     """
 
     def __init__(self, problem: TabularDRMDP | str, max_steps: int | None = None) -> None:
         if isinstance(problem, str):
             problem = find_example(problem)
+        if problem.ends != "reveal":
+            raise ValueError("An environment's end reveals: play a problem with ends='reveal'.")
         self.problem = problem
         self.max_steps = max_steps
         self.interval_spec = IntervalSpec(problem.max_length, problem.overlap)
@@ -71,7 +73,7 @@ class TabularEnv(gym.Env[npt.NDArray[np.float32], npt.NDArray[np.float32]]):
         end = terminated or truncated or self._counter.step + 1 == self._length
         reward = 0.0
         if end:
-            reward = self.problem.reward(self._trajectory)
+            reward = self.problem.worth(self._trajectory)
             self._trajectory = self._trajectory[len(self._trajectory) - self.problem.overlap :]
             self._length = 1 + self._draw(self.problem.lengths)
         info = {"interval": self._counter.count(end=end, revealed=end)}

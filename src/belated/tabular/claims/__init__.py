@@ -2,6 +2,7 @@
 
 - `check`: all the checks, in the order of the paper.
 - `claim`: what a check returns, and the conditions that several claims share.
+- `condition`: what is sufficient for the three central claims.
 - `new_q`: the paper's Q. It is well defined, orders actions and improves policies.
 - `biases`: the two biases of the ordinary Q.
 - `optima`: which classes of policies contain an optimum.
