@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import pkgutil
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from belated.backbones import LIRPG, PPO, SAC, TD3, Backbone, CrossQ
@@ -83,23 +83,15 @@ _PARTS: dict[str, dict[str, Any]] = {
     "ircr": {"credit": IRCR()},
     "rrd": {"credit": RRD()},
 }
-"""What methods on SAC differ in; td3-NAME is the same on TD3, and td3 is plain TD3."""
+"""What methods on SAC differ in; on TD3 and CrossQ they are td3-NAME and crossq-NAME."""
 
-_CROSSQ_PARTS: dict[str, dict[str, Any]] = {
-    "crossq": {},
-    "crossq-oracle": {"credit": Dense()},
-    "crossq-hc-singleton": {"critic": HC(Singleton((64, 64)), regularizer=5.0, shared=True)},
-    "crossq-hc-pairwise-1": {"critic": HC(Pairwise(1, (64, 64)), regularizer=5.0, shared=True)},
-    "crossq-hc-pairwise-3": {"critic": HC(Pairwise(3, (48, 48)), regularizer=5.0, shared=True)},
-    "crossq-hc-rnn": {"critic": HC(Recurrent(48), regularizer=5.0, shared=True)},
-    "crossq-ircr": {"credit": IRCR()},
-    "crossq-rrd": {"credit": RRD()},
-    "crossq-hc-rrd": {
-        "critic": HC(Singleton((64, 64)), regularizer=5.0, shared=True),
-        "credit": RRD(reward_units=(64, 64)),
-    },
-}
-"""What methods on CrossQ differ in."""
+
+def _on_crossq(**parts: Any) -> Method:
+    """The method with the same parts, but one H for both critics."""
+    if isinstance(parts.get("critic"), HC):
+        parts["critic"] = replace(parts["critic"], shared=True)
+    return Method(CrossQ(**parts))
+
 
 METHODS: dict[str, Method] = {
     **{name: Method(SAC(**parts)) for name, parts in _PARTS.items()},
@@ -107,7 +99,14 @@ METHODS: dict[str, Method] = {
         "td3" if name == "sac" else f"td3-{name}": Method(TD3(**parts))
         for name, parts in _PARTS.items()
     },
-    **{name: Method(CrossQ(**parts)) for name, parts in _CROSSQ_PARTS.items()},
+    **{
+        "crossq" if name == "sac" else f"crossq-{name}": _on_crossq(**parts)
+        for name, parts in _PARTS.items()
+        if name != "q-rnn"  # (its critic needs a target)
+    },
+    "crossq-hc-rrd": _on_crossq(
+        critic=HC(Singleton((64, 64)), regularizer=0.05), credit=RRD(reward_units=(64, 64))
+    ),
     "ircr-original": Method(
         SAC(
             credit=IRCR(),

@@ -148,8 +148,8 @@ def test_numbers_are_those_of_the_definition() -> None:
     ("interval", "overlap", "all_splits"),
     [
         ("2:7", 0, range(1, 7)),
-        ("2:7", 4, range(7)),
-        ("1", 2, range(1)),
+        ("2:7", 4, range(-3, 7)),
+        ("1", 2, range(-1, 1)),
         ("60", 5, range(1, 60)),  # each the first of its episode: the overlap is padding
     ],
 )
@@ -178,13 +178,35 @@ def test_windows_are_two_histories_crossed_with_two_continuations(
         assert not set(continuation) & set(other_continuation)
         for piece in (history + continuation, other_history, other_continuation):
             played = [step for step in piece if step != (0, 0)]
-            episode, start = played[0]
+            episode, start = played[0] if played else (0, 0)
             assert played == [(episode, start + time) for time in range(len(played))]
         for observations, _, mask in windows:
             assert (mask == observations.any(axis=1)).all()
-            assert mask.sum() == windows[0][2].sum()  # histories are of the same length
             assert mask[overlap:].all()
+            assert (np.diff(mask.astype(int)) >= 0).all()  # padding comes first
     assert splits == set(all_splits)
+
+
+def entangled(observations: Any, actions: Any, rewards: Any, mask: Any) -> float:
+    return float(rewards[0] * rewards[1] + rewards[2:].sum())
+
+
+def test_steps_of_the_overlap_that_are_entangled_are_found() -> None:
+    """After the overlap the reward separates; inside it does not."""
+    env = belated.delay(UniformEnv(), interval=2, reward=entangled, overlap=2)
+    report = measure_invariance(env, samples=300)
+    assert report.verdict == NOT
+    assert {example.split for example in report.examples} == {-1}
+
+
+def test_a_reward_that_asks_for_padding_is_found() -> None:
+    """At an episode's beginning another action is the better one."""
+
+    def beginnings(observations: Any, actions: Any, rewards: Any, mask: Any) -> float:
+        return float(rewards[-1] if mask[0] else -rewards[-1])
+
+    env = belated.delay(UniformEnv(steps=8), interval=2, reward=beginnings, overlap=2)
+    assert measure_invariance(env, samples=300).verdict == NOT
 
 
 def test_pieces_meet_at_similar_observations() -> None:

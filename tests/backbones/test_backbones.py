@@ -14,10 +14,11 @@ import references
 from batches import random_batch
 from references import exact, mlp, quick_jit, squashed_sample, update_of
 
-from belated.backbones import SAC, TD3
+from belated.backbones import SAC, TD3, CrossQ
 from belated.backbones.sac import SACState, _actor_loss
 from belated.backbones.temporal_difference import bootstrapped, critic_loss, lowest_next_value
 from belated.credit import IRCR, Dense, Revealed
+from belated.credit.base import Unlearned
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.experience.batch import IntervalBatch
 from belated.experience.step import ProblemShape
@@ -309,3 +310,28 @@ def test_the_target_sees_the_reward_of_what_the_rule_has_just_learned(kind: Any)
     fresh = IRCR().reward(after.credit, batch)
     assert fresh.any()
     assert metrics["target_mean"] == pytest.approx(float(fresh.mean()), rel=1e-5)
+
+
+class Listening(Unlearned):
+    """A rule that remembers which key it was given."""
+
+    def init(self, rng: np.random.Generator, shape: ProblemShape) -> Any:
+        return jax.random.key_data(jax.random.key(0))
+
+    def update(self, state: Any, batch: IntervalBatch, key: jax.Array) -> Any:
+        return jax.random.key_data(key), {}
+
+    def reward(self, state: Any, batch: IntervalBatch) -> Any:
+        return batch.reward
+
+
+@pytest.mark.parametrize("kind", [SAC, TD3, CrossQ])
+def test_a_rule_gets_a_key_of_its_own_for_every_update(kind: Any) -> None:
+    batch, shape = plain_batch()
+    backbone = kind(credit=Listening(), hidden=HIDDEN)
+    state = backbone.init(2, shape)
+    keys = [jax.random.key_data(state.key)]
+    for _ in range(3):
+        state, _ = update_of(backbone)(state, batch)
+        keys += [state.credit, jax.random.key_data(state.key)]
+    assert len({tuple(np.asarray(key).tolist()) for key in keys}) == len(keys)

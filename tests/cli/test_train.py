@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from belated.cli import main
+from belated.training.lock import locked
 from belated.training.run import RunSettings
 
 QUICK = ["--learning-starts", "60", "--eval-every", "50", "--eval-episodes", "1", "--no-progress",
@@ -74,6 +75,17 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path) 
     shutil.rmtree(run / "checkpoint")
     assert main(["train", "--resume", str(run), "--no-progress"]) == 0
     assert (run / "checkpoint" / "manifest.json").is_file()
+
+
+def test_a_run_that_another_process_is_at_is_not_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert train(run, "--steps", "70") == 0
+    with locked(run / "run"):
+        assert main(["train", "--resume", str(run), "--steps", "90", "--no-progress"]) == 2
+    assert "Another process is writing to" in capsys.readouterr().err
+    assert main(["train", "--resume", str(run), "--steps", "90", "--no-progress"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -218,5 +218,5 @@ def test_rewards_that_are_not_defined_for_an_overlap_say_so(
 
 
 def test_a_function_must_return_a_number() -> None:
-    with pytest.raises(TypeError, match="must return a number, got None"):
+    with pytest.raises(ValueError, match="must return a number, got None"):
         FunctionReward(lambda observations, actions, rewards: None)(window_of([1.0]))  # type: ignore[arg-type, return-value]

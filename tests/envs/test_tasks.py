@@ -16,9 +16,9 @@ from scripted_envs import rollout
 
 import belated
 from belated import TASKS, DelayReward, IntervalPhase, IntervalSpec
+from belated.envs.copies import copies_of
 from belated.envs.layers import layers
 from belated.envs.tasks import POINT_REACH, TABULAR, Task
-from belated.experience.lanes import copies_of
 
 
 def assert_same_episode(first: gym.Env[Any, Any], second: gym.Env[Any, Any]) -> None:

@@ -87,8 +87,13 @@ def remove(folder: Path, rng: random.Random) -> str:
     elif kind == "link":
         path.symlink_to("/etc/hostname")
     elif kind == "pickle":
-        path.write_bytes(b"cos\nsystem\n(S'touch /tmp/belated-was-here'\ntR.")
+        path.write_bytes(f"cos\nsystem\n(S'touch {trace(folder)}'\ntR.".encode())
     return f"{path.name} by {kind}"
+
+
+def trace(folder: Path) -> Path:
+    """What would be there if a pickle had been read."""
+    return folder.with_name("was-here")
 
 
 def swap(folder: Path, rng: random.Random) -> str:
@@ -179,6 +184,8 @@ def main(folder: Path, count: int, seed: int) -> None:
                 failures.append(f"seed {seed + number}, {how}: {traceback.format_exc()[-600:]}")
             finally:
                 watching = False
+            if trace(spoiled).exists():
+                failures.append(f"seed {seed + number}, {how}: a pickle was run")
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) / 1024
     print(
         json.dumps(

@@ -1,9 +1,10 @@
-"""Runs that are killed with -9 at random moments, and what is left of them in the end."""
+"""Runs that are killed or asked to stop at random moments, and what is left of them in the end."""
 
 from __future__ import annotations
 
 import csv
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -56,6 +57,28 @@ def killed(
         done += process.returncode == -9
     finish(start(folder, method, envs))
     return done
+
+
+def asked_twice(
+    folder: Path, method: str, number: signal.Signals, times: int, seconds: float
+) -> list[tuple[int, float]]:
+    """Do a run, sending it a signal and soon another one, so often.
+
+    Returns:
+        The exit code and the seconds that it took to leave, for each time.
+    """
+    left = []
+    for _ in range(times):
+        process = start(folder, method, 1)
+        time.sleep(random.uniform(0, seconds / times))
+        process.send_signal(number)
+        asked = time.monotonic()
+        time.sleep(random.choice([0, 0.001, 0.01, 0.1]))
+        process.send_signal(number)
+        process.communicate()
+        left.append((process.returncode, time.monotonic() - asked))
+    finish(start(folder, method, 1))
+    return left
 
 
 def outcome(folder: Path) -> dict[str, Any]:

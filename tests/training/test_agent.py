@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from gymnasium.wrappers import TimeLimit
 from scripted_envs import RandomEnv, ScriptedEnv
 from small_agents import (
     REPLAY,
+    assert_same_weights,
     delayed,
     small_agent,
 )
@@ -203,3 +205,40 @@ def test_unrevealed_tails_have_no_credit() -> None:
     env = belated.mark(ScriptedEnv([0, 0, 5.0, 0, 0]), period=3)
     credit = small_agent(env=env).credit(small_agent(env=env).play(env=env))
     assert np.isnan(credit).tolist() == [False] * 3 + [True] * 2
+
+
+class Acting(RandomEnv):
+    """Takes actions of any shape."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        bounds = np.arange(1.0, 1 + math.prod(shape)).reshape(shape)
+        self.action_space = gym.spaces.Box(-bounds, 2 * bounds, shape, np.float64)
+
+    def step(self, action: Any) -> Any:
+        assert action in self.action_space
+        return super().step(np.ravel(action)[:1])
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (), (1, 2, 1)], ids=str)
+def test_actions_of_any_shape_are_learned_like_flat_ones(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    size = math.prod(shape)
+    agents = [
+        small_agent("sac", belated.delay(Acting(each), interval="2:5")).learn(60)
+        for each in (shape, (size,))
+    ]
+    assert_same_weights(*agents)
+    row = np.zeros(agents[0].shape.observation_size, np.float32)
+    for deterministic in (True, False):
+        alone, flat = (agent.predict(row, deterministic=deterministic)[0] for agent in agents)
+        batch, _ = agents[0].predict(np.stack([row, row]))
+        assert alone.shape == shape
+        assert batch.shape == (2, *shape)
+        np.testing.assert_array_equal(alone.reshape(-1), flat)
+    agents[0].save(tmp_path / "agent", replay=True)
+    again = Agent.load(tmp_path / "agent", belated.delay(Acting(shape), interval="2:5"))
+    assert_same_weights(again.learn(20), agents[1].learn(20))
+    with pytest.raises(ValueError, match="another kind of environment"):
+        Agent.load(tmp_path / "agent", belated.delay(Acting((size,)), interval="2:5"))

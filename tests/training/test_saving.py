@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import re
@@ -335,6 +337,17 @@ def test_two_runs_do_not_write_to_one_folder(tmp_path: Path) -> None:
     small_agent().learn(40, out=tmp_path)  # the lock is free again
 
 
+def test_where_the_file_system_has_no_locks_nobody_is_kept_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path / "run"):
+        assert small_agent().learn(40, out=tmp_path).steps == 40
+
+
 class FragileEnv(RandomEnv):
     """Breaks at the 25th step of its life."""
 
@@ -452,3 +465,11 @@ def test_an_environment_that_cannot_be_reached_is_no_damaged_file(tmp_path: Path
     small_agent().learn(45).save(tmp_path / "agent", replay=True)
     with pytest.raises(RuntimeError, match="crashed"):
         Agent.load(tmp_path / "agent", Breaks(delayed(), 1))
+
+
+def test_a_file_alone_cannot_ask_for_any_number_of_environments(tmp_path: Path) -> None:
+    small_agent().learn(40).save(tmp_path / "agent")
+    manifest = tmp_path / "agent" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"num_envs": 1', '"num_envs": 1025'))
+    with pytest.raises(belated.CheckpointError, match="asks for 1025 environments"):
+        Agent.load(tmp_path / "agent", delayed())

@@ -136,9 +136,18 @@ def test_vector_environments_whose_episodes_end_together_work() -> None:
 
 
 class HangingEnv(RandomEnv):
-    """Hangs at its 20th step."""
+    """Hangs at its 20th step, or at a reset after so many."""
 
     steps = 0
+
+    def __init__(self, reset_after: int = 1_000) -> None:
+        super().__init__()
+        self.reset_after = reset_after
+
+    def reset(self, **how: Any) -> Any:
+        if self.steps >= self.reset_after:
+            time.sleep(60)
+        return super().reset(**how)
 
     def step(self, action: Any) -> Any:
         self.steps += 1
@@ -161,3 +170,16 @@ def test_an_environment_that_hangs_is_told_and_nothing_is_lost(tmp_path: Path) -
     assert Agent.load(tmp_path, vector_of(2, AutoresetMode.NEXT_STEP)).steps == 38
     with pytest.raises(ValueError, match=r"step_timeout needs a gymnasium.vector.AsyncVectorEnv"):
         small_agent().learn(10, step_timeout=1.0)
+
+
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_a_reset_that_hangs_is_told_too(tmp_path: Path) -> None:
+    def make() -> Any:
+        return belated.delay(HangingEnv(reset_after=1), interval="2:5")
+
+    agent = small_agent(env=gym.vector.AsyncVectorEnv([make, make]))
+    with pytest.raises(multiprocessing.TimeoutError):
+        agent.learn(38, out=tmp_path, eval_env=delayed(), step_timeout=1.0)
+    resumed = Agent.load(tmp_path, vector_of(2, AutoresetMode.NEXT_STEP))
+    assert 0 < resumed.steps < 38
+    assert resumed.steps == agent.steps

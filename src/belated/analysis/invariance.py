@@ -37,7 +37,8 @@ class Quadruple:
 
     Attributes:
         length: n, the number of steps in the interval, without the overlap.
-        split: how many of them belong to the history, after the overlap.
+        split: how many of them belong to the history, after the overlap; negative if the history
+            ends inside the overlap.
         first_history: the rewards of continuation 1 and 2 after history 1.
         second_history: the rewards of continuation 1 and 2 after history 2.
     """
@@ -125,9 +126,9 @@ def measure_invariance(env: AnyEnv, *, samples: int = 1_000, seed: int = 0) -> I
     on the history: r(τ1∘τ'1) > r(τ1∘τ'2) exactly if r(τ2∘τ'1) > r(τ2∘τ'2). It is *strongly*
     past-invariant if not even their difference depends on it.
 
-    Each sample splits an interval of random actions into a history and a continuation. It takes a
-    second history and a second continuation of the same lengths from anywhere in the episodes, and
-    evaluates the reward on all four combinations.
+    Each sample splits the window of an interval of random actions, its overlap included, anywhere
+    into a history and a continuation. It takes a second history and a second continuation of the
+    same lengths from anywhere in the episodes, and evaluates the reward on all four combinations.
 
     The environment's dynamics may not allow such a combination. To make that less likely, pieces
     are chosen that meet at similar observations. Still, "on all samples" is no proof, and some

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -47,12 +48,24 @@ class StepTable:
     features: npt.NDArray[np.float32]
     intervals: list[tuple[int, int]]
 
+    @cached_property
+    def paddings(self) -> set[int]:
+        """How many rows of padding windows begin with."""
+        return {int(self.padding[row - self.overlap]) for row, _ in self.intervals}
+
     def splittable(self) -> list[tuple[int, int, int]]:
-        """Return the intervals that have a history: row, length and the earliest split."""
+        """Return the intervals that have a history: row, length and the earliest split.
+
+        A split is the number of the interval's steps that are history; it is negative inside the
+        overlap. Continuations begin with a step, not with padding.
+        """
         found = []
+        can_be_full = min(self.paddings, default=0) < self.overlap
         for row, length in self.intervals:
-            has_overlap = self.padding[row - self.overlap] < self.overlap
-            earliest = 0 if has_overlap else 1
+            padded = int(self.padding[row - self.overlap])
+            earliest = max(padded, 1) - self.overlap
+            if padded == self.overlap and not can_be_full:
+                earliest = 1  # before it there is never anything but padding
             if earliest < length:
                 found.append((row, length, earliest))
         return found

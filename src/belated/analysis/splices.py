@@ -19,7 +19,8 @@ _CANDIDATES = 50
 class Splice(NamedTuple):
     """The rows at which two histories and two continuations start.
 
-    Histories have c + split rows, continuations length − split.
+    Histories have c + split rows, continuations length − split. Inside the overlap a split is
+    negative.
     """
 
     length: int
@@ -36,8 +37,10 @@ def draw_splices(table: StepTable, tries: int, generator: np.random.Generator) -
         split = int(generator.integers(earliest, length))
         history, joint = start - table.overlap, start + split
         size = joint - history
-        # Padding is not a step: histories of the same length need the same number of padded rows.
-        fitting = table.padding == table.padding[history]
+        # Histories of an episode's beginning are padded where others are not.
+        fitting = (table.padding <= size) & np.isin(table.padding, [*table.paddings])
+        if table.padding[history] == size:
+            fitting &= table.padding < size  # nothing but padding is always the same
         others = np.flatnonzero((table.remaining > size) & fitting)
         second_history = _closest(table, others, (history, size), joint, generator)
         others = np.flatnonzero((table.remaining >= length - split) & (table.padding == 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, SupportsFloat
 
@@ -14,7 +15,10 @@ from belated.envs.intervals import AnyEnv, find_interval_spec
 
 
 class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Appends the phase (t − t_i)/n_max to a flat observation, as float32.
+    """Flattens observations and appends the phase (t − t_i)/n_max, as float32.
+
+    Boxes of any shape, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and ``Dict`` and ``Tuple``
+    of these are flattened as Gymnasium does it; discrete ones become one-hot.
 
     Policies of the class Π_s see it alongside the state. It is 0 at reset and in the observation
     that follows an interval's end, so it is always in [0, 1).
@@ -25,9 +29,11 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     Args:
         env: an environment with intervals (`DelayReward`, `MarkIntervals`, or one that declares
-            ``interval_spec`` and sets ``info["interval"]`` itself) and a one-dimensional ``Box``
-            observation.
+            ``interval_spec`` and sets ``info["interval"]`` itself).
         phase: whether to tell the phase.
+
+    Raises:
+        ValueError: if there are no intervals, or observations cannot be flattened.
     """
 
     def __init__(self, env: AnyEnv, *, phase: bool = True) -> None:
@@ -40,12 +46,8 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "for an environment with a reward at every step, belated.mark(env, ...) for one "
                 "whose reward is already late."
             )
-        space = env.observation_space
-        if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
-            raise ValueError(
-                f"The phase can only be appended to a flat Box observation, not to {space}. Wrap "
-                "the environment in gymnasium.wrappers.FlattenObservation first."
-            )
+        space = _flat(env.observation_space)
+        self._is_flat = space is env.observation_space
         with np.errstate(over="ignore"):  # bounds beyond float32 should become infinite
             self.observation_space = gym.spaces.Box(
                 np.append(space.low, 0).astype(np.float32),
@@ -73,6 +75,42 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def _append(self, observation: Any, phase: float) -> npt.NDArray[np.float32]:
         result = np.empty(self._size, np.float32)
-        result[:-1] = observation
+        result[:-1] = observation if self._is_flat else self._flattened(observation)
         result[-1] = phase
         return result
+
+    def _flattened(self, observation: Any) -> Any:
+        return gym.spaces.flatten(self.env.observation_space, observation)
+
+
+def _flat(space: gym.Space[Any]) -> gym.spaces.Box:
+    """The space of flattened observations.
+
+    Raises:
+        ValueError: if they cannot be flattened, or should not.
+    """
+    if isinstance(space, gym.spaces.Box) and len(space.shape) == 1:
+        return space
+    for part in _parts(space):
+        if isinstance(part, gym.spaces.Box) and part.dtype == np.uint8 and len(part.shape) > 1:
+            raise ValueError(
+                f"Observations hold a picture, {part}, but networks here read vectors. Turn it "
+                "into features first, in a gymnasium.ObservationWrapper."
+            )
+    flat = gym.spaces.flatten_space(space) if space.is_np_flattenable else None
+    if not isinstance(flat, gym.spaces.Box):
+        raise ValueError(
+            f"Observations of {space} have no fixed size, so they cannot be flattened. Turn them "
+            "into a vector first, in a gymnasium.ObservationWrapper."
+        )
+    return flat
+
+
+def _parts(space: gym.Space[Any]) -> Iterator[gym.Space[Any]]:
+    """A space, or the ones that it is made of."""
+    if isinstance(space, (gym.spaces.Dict, gym.spaces.Tuple)):
+        members = space.spaces.values() if isinstance(space, gym.spaces.Dict) else space.spaces
+        for member in members:
+            yield from _parts(member)
+    else:
+        yield space

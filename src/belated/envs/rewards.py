@@ -242,7 +242,7 @@ class FunctionReward(IntervalReward):
         try:
             return float(value)
         except (TypeError, ValueError):
-            raise TypeError(
+            raise ValueError(
                 f"The reward function {self} must return a number, got {value!r}."
             ) from None
 

@@ -80,13 +80,11 @@ def unfit(env: Any) -> Iterator[Finding]:
             f"Actions must be a Box with finite bounds, not {actions}: policies scale their "
             "actions to the bounds.",
         )
-    elif len(actions.shape) != 1:
-        yield Finding("action-space", f"Actions must be a flat Box, not {actions}.")
     if not isinstance(observations, gym.spaces.Box) or len(observations.shape) != 1:
         yield Finding(
             "observation-space",
-            f"Observations must be a flat Box, not {observations}. Wrap the environment in "
-            "gymnasium.wrappers.FlattenObservation first.",
+            f"Observations must be a flat Box, not {observations}. belated.delay, belated.mark and "
+            "belated.IntervalPhase flatten them.",
         )
     if isinstance(env, gym.Env) and spec_of(env) is not None:
         yield from _unfit_layers(env)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,13 +23,15 @@ class Spaces:
 
     Attributes:
         shape: the problem's sizes.
-        low: the smallest action, (A,).
-        high: the largest action, (A,).
+        low: the smallest action, flat: (A,).
+        high: the largest action, flat: (A,).
+        action_shape: what the environment wants actions to be like; flat if None.
     """
 
     shape: ProblemShape
     low: tuple[float, ...]
     high: tuple[float, ...]
+    action_shape: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, env: Any) -> Spaces:
@@ -43,16 +46,19 @@ class Spaces:
         observations, actions = spaces_of(env)
         spec = spec_of(env)
         assert spec is not None  # an unfit environment has been refused
-        sizes = observations.shape[0], actions.shape[0]
+        sizes = observations.shape[0], actions.low.size
         shape = ProblemShape(*sizes, spec.max_length, spec.overlap, spec.phase)
-        low, high = (bound.astype(np.float32).tolist() for bound in (actions.low, actions.high))
-        return cls(shape, tuple(low), tuple(high))
+        low, high = (
+            tuple(bound.astype(np.float32).reshape(-1).tolist())
+            for bound in (actions.low, actions.high)
+        )
+        return cls(shape, low, high, None if len(actions.shape) == 1 else actions.shape)
 
     def require_same(self, env: Any) -> None:
         """Refuse an environment of another kind.
 
         Raises:
-            ValueError: if it has other sizes or bounds.
+            ValueError: if it has other sizes, bounds or shapes of actions.
         """
         found = Spaces.of(env)
         if found != self:
@@ -62,11 +68,16 @@ class Spaces:
             )
 
     def to_env(self, action: Floats) -> Floats:
-        """From actions in [−1, 1] to the environment's bounds; what is outside is clipped."""
+        """From flat actions in [−1, 1] to the environment's; what is outside is clipped."""
         low, high, width = self._bounds
         scaled = low + (action + 1) / 2 * width
-        clipped: Floats = np.minimum(np.maximum(scaled, low), high)  # twice as fast as `np.clip`
-        return clipped
+        return self.shaped(np.minimum(np.maximum(scaled, low), high))  # twice as fast as `np.clip`
+
+    def shaped(self, action: Floats) -> Floats:
+        """Flat actions, (..., A), in the environment's shape."""
+        if self.action_shape is None:
+            return action
+        return action.reshape((*action.shape[:-1], *self.action_shape))
 
     @cached_property
     def _bounds(self) -> tuple[Floats, Floats, Floats]:
@@ -96,7 +107,9 @@ class Spaces:
 
     def state(self) -> dict[str, Any]:
         """Everything there is to save, as plain values."""
-        return {"shape": self.shape._asdict(), "low": list(self.low), "high": list(self.high)}
+        bounds = {"low": list(self.low), "high": list(self.high)}
+        like = None if self.action_shape is None else list(self.action_shape)
+        return {"shape": self.shape._asdict(), **bounds, "action_shape": like}
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Spaces:
@@ -109,4 +122,9 @@ class Spaces:
         low, high = (tuple(number(x, side) for x in state[side]) for side in ("low", "high"))
         if not len(low) == len(high) == shape.action_size:
             raise ValueError(f"there must be {shape.action_size} bounds of actions.")
-        return cls(shape, low, high)
+        like = state.get("action_shape")
+        if like is not None:
+            like = tuple(positive_int(size, "action_shape") for size in like)
+            if math.prod(like) != shape.action_size:
+                raise ValueError(f"actions of {shape.action_size} numbers cannot be {like}.")
+        return cls(shape, low, high, like)

@@ -108,5 +108,6 @@ class _Run:
     def _policy(self, observation: Any) -> Any:
         """From observations to actions in [−1, 1], as `evaluate` wants them."""
         action, _ = self._learner.predict(observation, deterministic=True)
+        action = np.reshape(action, (*np.shape(observation)[:-1], -1))
         low, high = np.asarray(self._spaces.low), np.asarray(self._spaces.high)
         return (2 * (action - low) / (high - low) - 1).astype(np.float32)

@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class PlainPolicy:
     """Layers with one activation in between, from observations to deterministic actions.
+
+    It computes in float64: whatever else does the same in float64 gives the same action.
 
     Attributes:
         weights: W of each layer, (inputs, outputs).
@@ -27,12 +30,12 @@ class PlainPolicy:
         high: the largest actions.
     """
 
-    weights: tuple[Floats, ...]
-    biases: tuple[Floats, ...]
+    weights: tuple[Doubles, ...]
+    biases: tuple[Doubles, ...]
     activation: str
     squash: str
-    mean: Floats
-    scale: Floats
+    mean: Doubles
+    scale: Doubles
     bound: float = float("inf")
     low: Any = -1.0  # or (A,)
     high: Any = 1.0
@@ -41,12 +44,12 @@ class PlainPolicy:
     def of(cls, layers: Any, activation: str, squash: str, **more: Any) -> PlainPolicy:
         """Take over a network's layers."""
         weights, biases = (
-            tuple(np.asarray(getattr(layer, name), np.float32) for layer in layers)
+            tuple(np.asarray(getattr(layer, name), np.float64) for layer in layers)
             for name in ("weight", "bias")
         )
         size = len(weights[0])
         first = {"mean": np.zeros(size), "scale": np.ones(size)} | more
-        mean, scale = (np.asarray(first.pop(name), np.float32) for name in ("mean", "scale"))
+        mean, scale = (np.asarray(first.pop(name), np.float64) for name in ("mean", "scale"))
         return cls(weights, biases, activation, squash, mean, scale, **first)
 
     def without_spread(self) -> PlainPolicy:
@@ -57,11 +60,11 @@ class PlainPolicy:
 
     def within(self, low: Any, high: Any) -> PlainPolicy:
         """The same with actions from ``low`` to ``high`` instead of −1 to 1."""
-        return replace(self, low=np.asarray(low, np.float32), high=np.asarray(high, np.float32))
+        return replace(self, low=np.asarray(low, np.float64), high=np.asarray(high, np.float64))
 
     def __call__(self, observation: npt.ArrayLike) -> Floats:
         """The actions for observations (..., D)."""
-        x: Any = np.asarray(observation, np.float32)
+        x: Any = np.asarray(observation, np.float32).astype(np.float64)
         if self.bound != float("inf"):
             x = np.clip((x - self.mean) / self.scale, -self.bound, self.bound)
         *hidden, (last, bias) = zip(self.weights, self.biases, strict=True)
@@ -71,5 +74,5 @@ class PlainPolicy:
         x = x @ last + bias
         x = np.tanh(x) if self.squash == "tanh" else np.minimum(np.maximum(x, -1), 1)
         x = self.low + (x + 1) / 2 * (self.high - self.low)
-        action: Floats = np.minimum(np.maximum(x, self.low), self.high)
+        action: Floats = np.minimum(np.maximum(x, self.low), self.high).astype(np.float32)
         return action

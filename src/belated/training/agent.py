@@ -17,9 +17,10 @@ from gymnasium.vector import VectorEnv
 
 import belated
 from belated.backbones import Backbone
+from belated.envs.copies import copies_of
 from belated.envs.intervals import AnyEnv
 from belated.experience.base import Metrics
-from belated.experience.lanes import RepeatError, copies_of, lanes_of
+from belated.experience.lanes import RepeatError, lanes_of
 from belated.experience.spaces import Spaces
 from belated.experience.step import ProblemShape
 from belated.methods import Method, as_method
@@ -320,9 +321,9 @@ class Agent:
         """
         batch = self.spaces.batch_of(observation)
         if deterministic:
-            policy = self._plain() if len(batch) == 1 else None
-            if policy is not None:  # JAX would take longer to start than NumPy to finish
-                return policy(observation), None
+            policy = self._plain()
+            if policy is not None:  # for one observation JAX would take longer to start
+                return self.spaces.shaped(policy(observation)), None
             actions = self.learner.mode(batch)
         else:
             shape = (len(batch), self.shape.action_size)

@@ -41,13 +41,19 @@ def as_npz(policy: PlainPolicy) -> bytes:
     arrays: dict[str, Any] = {name: getattr(policy, name) for name in names}
     arrays |= {f"weight{n}": weight for n, weight in enumerate(policy.weights)}
     arrays |= {f"bias{n}": bias for n, bias in enumerate(policy.biases)}
+    for name, array in arrays.items():
+        if np.asarray(array).dtype == np.float64:
+            arrays[name] = np.asarray(array, np.float32)  # as they were learned
     file = io.BytesIO()
     np.savez(file, **arrays)
     return file.getvalue()
 
 
 def as_onnx(policy: PlainPolicy) -> bytes:
-    """The policy as an ONNX model: observations (batch, D) to actions (batch, A)."""
+    """The policy as an ONNX model: observations (batch, D) to actions (batch, A).
+
+    The numbers are stored in float32 and computed with in float64, as `PlainPolicy` does.
+    """
     try:
         import onnx
         from onnx import TensorProto, helper, numpy_helper
@@ -56,17 +62,17 @@ def as_onnx(policy: PlainPolicy) -> bytes:
     nodes: list[Any] = []
     constants: list[Any] = []
 
+    def then(kind: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        made = output or f"value{len(nodes)}"
+        nodes.append(helper.make_node(kind, inputs, [made], **attributes))
+        return made
+
     def constant(value: Any) -> str:
         name = f"constant{len(constants)}"
         constants.append(numpy_helper.from_array(np.asarray(value, np.float32), name))
-        return name
+        return then("Cast", name, to=TensorProto.DOUBLE)
 
-    def then(kind: str, *inputs: str, output: str | None = None) -> str:
-        made = output or f"value{len(nodes)}"
-        nodes.append(helper.make_node(kind, inputs, [made]))
-        return made
-
-    x = "observation"
+    x = then("Cast", "observation", to=TensorProto.DOUBLE)
     if np.isfinite(policy.bound):
         x = then("Div", then("Sub", x, constant(policy.mean)), constant(policy.scale))
         x = then("Clip", x, constant(-policy.bound), constant(policy.bound))
@@ -75,9 +81,11 @@ def as_onnx(policy: PlainPolicy) -> bytes:
             x = then("Relu" if policy.activation == "relu" else "Tanh", x)
         x = then("Gemm", x, constant(weight), constant(bias))
     x = then("Tanh", x) if policy.squash == "tanh" else then("Clip", x, constant(-1), constant(1))
-    low, width = constant(policy.low), constant((policy.high - policy.low) / 2)
+    low, high = constant(policy.low), constant(policy.high)
+    width = then("Div", then("Sub", high, low), constant(2))
     x = then("Add", then("Mul", then("Add", x, constant(1)), width), low)
-    then("Min", then("Max", x, low), constant(policy.high), output="action")
+    x = then("Min", then("Max", x, low), high)
+    then("Cast", x, output="action", to=TensorProto.FLOAT)
     sizes = len(policy.mean), len(policy.biases[-1])
     observation, action = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])

@@ -42,7 +42,7 @@ class RunSettings:
     """How many steps before the interval its reward also depends on (default 0)."""
     phase: bool = True
     """Whether observations tell the position in the interval."""
-    method: str = "hc-pairwise-1"
+    method: str = "crossq-hc-singleton"
     """The learning method; an unknown name lists all of them. your_module:NAME takes one of your
     own."""
     steps: int | None = None
