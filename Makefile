@@ -44,7 +44,7 @@ bench-scaling: $(INSTALLED)  ## how the cost of an update grows; runs side by si
 bench-sweep: $(INSTALLED)  ## what a sweep adds to the time of its runs (about ten minutes)
 	$(BIN)/python benchmarks/sweep_overhead.py --json results/sweep_overhead.json
 
-audit: $(INSTALLED)  ## licences of what we depend on, unused dependencies, a bill of materials
+audit: $(INSTALLED)  ## licences and known vulnerabilities of what we depend on, a bill of materials
 	$(BIN)/python tools/audit.py --json results/sbom.json
 
 soak: $(INSTALLED)  ## learn for an hour with a checkpoint every minute, and watch memory and files

@@ -42,21 +42,35 @@ class Gauge(belated.Callback):
         return now < self.ends
 
 
+def draw(rows: list[dict[str, float]], path: Path) -> None:
+    """Draw memory and open files against time."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    memory, files = figure.subplots(1, 2)
+    minutes = [row["seconds"] / 60 for row in rows]
+    for axes, name, label in ((memory, "megabytes", "MB resident"), (files, "files", "open files")):
+        axes.plot(minutes, [row[name] for row in rows])
+        axes.set(xlabel="minutes", ylabel=label, ylim=(0, None))
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=120)
+
+
 def main(minutes: float = 60.0, out: Path = Path("runs/soak"), json: Path | None = None) -> None:
     """Learn, measure and say how much was gained since the replay was full.
 
     Args:
         minutes: How long.
         out: The run folder.
-        json: Where to write the rows.
+        json: Where to write the rows; a picture of them goes beside it.
     """
     env = belated.make("HalfCheetah-v5", interval="20")
     agent = belated.Agent(
-        "crossq-hc-singleton", env, replay_size=50_000, precision="bfloat16", seed=0
+        "crossq-hc-singleton", env, replay_size=20_000, precision="bfloat16", seed=0
     )
     gauge = Gauge(every=minutes, minutes=minutes)  # one row a sixtieth, of an hour a minute
     agent.learn(100_000_000, callback=gauge, out=out, checkpoint_minutes=1.0, eval_every=50_000)
-    full = [row for row in gauge.rows if row["steps"] > 60_000] or gauge.rows
+    full = [row for row in gauge.rows if row["steps"] > 30_000] or gauge.rows
     first, last = full[0], full[-1]
     print(
         f"{last['steps']:,.0f} steps in {last['seconds'] / 60:.0f} minutes; since the replay is "
@@ -66,6 +80,7 @@ def main(minutes: float = 60.0, out: Path = Path("runs/soak"), json: Path | None
     )
     if json is not None:
         json.write_text(json_module.dumps(gauge.rows, indent=2) + "\n")
+        draw(gauge.rows, json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

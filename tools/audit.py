@@ -1,6 +1,6 @@
-"""What the library depends on: licences, whether all of it is used, and a bill of materials.
+"""What we depend on: licences, known vulnerabilities, what is unused, and a bill of materials.
 
-Known vulnerabilities are looked up by pip-audit, which needs the network:
+Vulnerabilities are those of advisories.toml. pip-audit knows more, and needs the network:
 ``pip install pip-audit && pip-audit -r constraints.txt --no-deps --disable-pip``.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import tyro
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from rich.console import Console
 from rich.table import Table
 
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 FREE = re.compile(r"MIT|BSD|Apache|ISC|PSF|Python|HPND|MPL|0BSD|Unlicense|Zlib|CC0", re.IGNORECASE)
 IMPORTED_AS = {"tensorboardx": "tensorboardX"}
 RUN_ONLY = {"mujoco"}  # Gymnasium's robots import it
+EXTRAS = ("onnx", "ray", "wandb")
 
 
 def requirements(lines: list[str]) -> Iterator[Requirement]:
@@ -70,6 +72,17 @@ def licence(distribution: importlib.metadata.Distribution) -> str:
     return "; ".join(classifiers) or plain.splitlines()[0][:60]
 
 
+def vulnerabilities(found: dict[str, importlib.metadata.Distribution]) -> list[str]:
+    """The known vulnerabilities of what is installed."""
+    known = tomllib.loads(Path(__file__).with_name("advisories.toml").read_text())
+    return [
+        f"{name} {distribution.version}: {advisory}"
+        for name, distribution in found.items()
+        for advisory, affected in known.get(name, {}).items()
+        if SpecifierSet(affected).contains(distribution.version, prereleases=True)
+    ]
+
+
 def imported_modules() -> set[str]:
     """The top-level modules that the library imports anywhere."""
     modules = set()
@@ -83,7 +96,7 @@ def imported_modules() -> set[str]:
 
 
 def main(json: Path | None = None) -> None:
-    """Print a table; exit with 1 if a licence is not free, or a dependency is not used.
+    """Print a table; exit with 1 if a licence is not free, or something unused or vulnerable.
 
     Args:
         json: Where to write the bill of materials (CycloneDX).
@@ -121,7 +134,10 @@ def main(json: Path | None = None) -> None:
     print(
         f"Not used: {', '.join(unused) or 'none'}. Licence to look at: {', '.join(odd) or 'none'}."
     )
-    sys.exit(1 if unused or odd else 0)
+    extras = closure([line for each in EXTRAS for line in project["optional-dependencies"][each]])
+    risky = vulnerabilities(found | extras)
+    print(f"Known vulnerabilities, those of extras included: {', '.join(risky) or 'none'}.")
+    sys.exit(1 if unused or odd or risky else 0)
 
 
 if __name__ == "__main__":
