@@ -30,7 +30,7 @@ from belated.tabular import (
     unroll,
     visits,
 )
-from belated.tabular.random_problems import Kind
+from belated.tabular.random_problems import Ending, Kind
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -96,6 +96,34 @@ def test_nothing_beats_the_optimum(seed: int) -> None:
         states = len(unrolled.problem.start)
         fixed = spread(unrolled, rng.integers(2, size=(states, 2, 1)) == np.arange(2))
         assert expected_return(unrolled, fixed) <= markov + 1e-9
+
+
+@given(
+    seed=seeds,
+    gamma=st.sampled_from([0.9, 0.999, 0.999999]),
+    ending=st.sampled_from(["never", "at interval ends", "anywhere"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_optimum_solves_its_own_equation(seed: int, gamma: float, ending: Ending) -> None:
+    """Also where the discount is so near 1 that rounding could be taken for a gain, forever."""
+    rng = np.random.default_rng(seed)
+    unrolled = unroll(random_problem(rng, kind="any", ending=ending, gamma=gamma, max_length=2))
+    _, q = optimal(unrolled)
+    best = np.full(len(unrolled.nodes), -np.inf)
+    np.maximum.at(best, unrolled.node, q)
+    again = unrolled.reward + gamma * (unrolled.transition @ best)
+    np.testing.assert_allclose(q, again, rtol=0, atol=1e-9 * np.abs(q).max())
+
+
+def test_a_gain_in_the_first_step_is_one() -> None:
+    """No choice leads to where an episode starts, so no other Q shows what is gained there."""
+    moves = np.array([[[0.0, 1], [0, 1]], [[0, 1], [0, 1]]])
+    problem = TabularDRMDP(
+        moves, np.array([1.0, 0]), np.ones(1), lambda t: float(t[-1][1]), 0.9, terminal=(1,)  # type: ignore[index]
+    )  # fmt: skip
+    unrolled = unroll(problem)
+    policy, q = optimal(unrolled)
+    assert expected_return(unrolled, policy, q) == pytest.approx(1)
 
 
 @given(seed=seeds, kind=st.sampled_from(["any", "sum"]))
