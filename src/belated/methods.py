@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from belated.backbones import LIRPG, PPO, SAC, TD3, Backbone, CrossQ
+from belated.backbones import DQN, LIRPG, PPO, SAC, TD3, Backbone, CrossQ
 from belated.backbones.base import require_part
 from belated.credit import IRCR, RRD, Dense, Revealed, Rudder
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
@@ -26,6 +26,7 @@ from belated.experience.on_policy import RolloutTraining
 from belated.parts import override, register
 
 __all__ = [
+    "DQN",
     "HC",
     "IRCR",
     "LIRPG",
@@ -83,7 +84,7 @@ _PARTS: dict[str, dict[str, Any]] = {
     "ircr": {"credit": IRCR()},
     "rrd": {"credit": RRD()},
 }
-"""What methods on SAC differ in; on TD3 and CrossQ they are td3-NAME and crossq-NAME."""
+"""What methods on SAC differ in; on others they are td3-NAME, crossq-NAME and dqn-NAME."""
 
 
 def _on_crossq(**parts: Any) -> Method:
@@ -103,6 +104,11 @@ METHODS: dict[str, Method] = {
         "crossq" if name == "sac" else f"crossq-{name}": _on_crossq(**parts)
         for name, parts in _PARTS.items()
         if name != "q-rnn"  # (its critic needs a target)
+    },
+    **{
+        "dqn" if name == "sac" else f"dqn-{name}": Method(DQN(**parts))
+        for name, parts in _PARTS.items()
+        if name != "q-rnn"  # (a policy that is greedy in it would need the history)
     },
     "crossq-hc-rrd": _on_crossq(
         critic=HC(Singleton((64, 64)), regularizer=0.05), credit=RRD(reward_units=(64, 64))
@@ -137,7 +143,7 @@ def find_method(name: str) -> Method:
         return METHODS[name]
     if ":" in name:
         return _imported(name)
-    pairwise = re.fullmatch(r"(td3-|crossq-)?hc-pairwise-([1-9]\d*)", name)
+    pairwise = re.fullmatch(r"(td3-|crossq-|dqn-)?hc-pairwise-([1-9]\d*)", name)
     if pairwise is None:
         similar = difflib.get_close_matches(name, METHODS, n=1)
         raise ValueError(

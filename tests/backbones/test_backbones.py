@@ -22,7 +22,7 @@ from belated.credit.base import Unlearned
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.experience.batch import IntervalBatch
 from belated.experience.step import ProblemShape
-from belated.networks import GaussianPolicy
+from belated.networks import StochasticPolicy
 
 HIDDEN = (8, 8)
 KEY = jax.random.key(2)
@@ -178,7 +178,7 @@ def level(critics: Any, batch: IntervalBatch, action: Any) -> Any:
     """Shift the second critic so that each is the lower one for half of a batch."""
     first, second = (c.value(c.encode(batch), batch.observation, action) for c in critics)
     shift = jnp.median(first - second)
-    bias = lambda critic: critic.current.layers[-1].bias  # noqa: E731
+    bias = lambda critic: critic.current.network.layers[-1].bias  # noqa: E731
     return critics[0], eqx.tree_at(bias, critics[1], replace_fn=lambda b: b + shift)
 
 
@@ -186,17 +186,16 @@ def level(critics: Any, batch: IntervalBatch, action: Any) -> Any:
 def choice_of_critics(state: SACState, batch: IntervalBatch) -> tuple[Any, ...]:
     """The state with level critics, the choice by Q and by C alone, and the gradient by Q's."""
     noise = jax.random.normal(KEY, batch.action.shape)
-    action, _ = state.actor.sample(batch.observation, noise)
+    action, _ = state.actor.outlook(batch.observation, noise)
     critics: Any = level(state.critics, batch, action)
     values = [c.value(c.encode(batch), batch.observation, action) for c in critics]
     chosen = values[0] <= values[1]
 
     def currents(action: Any) -> list[Any]:
-        x = jnp.concatenate([batch.observation, action], axis=1)
-        return [c.current(x)[:, 0] for c in critics]
+        return [c.current(batch.observation, action) for c in critics]
 
-    def with_chosen(actor: GaussianPolicy) -> Any:
-        action, log_prob = actor.sample(batch.observation, noise)
+    def with_chosen(actor: StochasticPolicy) -> Any:
+        action, log_prob = actor.outlook(batch.observation, noise)
         first, second = currents(action)
         return jnp.mean(0.1 * log_prob - jnp.where(chosen, first, second))
 

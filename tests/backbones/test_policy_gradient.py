@@ -148,7 +148,7 @@ def test_padding_changes_nothing() -> None:
 
 
 @partial(quick_jit, static_argnums=0)
-def one_step_by_hand(ppo: PPO, state: PPOState, rollout: Rollout) -> UnsquashedPolicy:
+def one_step_by_hand(ppo: PPO, state: PPOState, rollout: Rollout) -> Any:
     """The policy after one gradient step on all of a rollout, seen as the actor saw it."""
     _, reward, _, _ = ppo.rewarded(state, rollout)
     advantage, value = ppo.advantages(reward, rollout, state.actor.normalizer, state.value)
@@ -169,7 +169,7 @@ def test_an_update_starts_from_the_policy_that_acted() -> None:
     update_once = update_of(one_step)
     act = quick_jit(one_step.act)
     log_prob_of = quick_jit(lambda rollout, actor: acted(rollout, actor)["log_prob"])
-    state = one_step.init(0, SHAPE)
+    state: Any = one_step.init(0, SHAPE)
     for seed in range(3):
         rollout = random_rollout(seed)
         observation = rollout.observation.reshape(-1, OBSERVATION)

@@ -11,7 +11,8 @@ import pytest
 import references
 from references import exact, quick_jit
 
-from belated.networks import NormalizedGaussianPolicy, NormalizedMLP
+from belated.experience.step import ProblemShape
+from belated.networks import BatchNormPolicy, NormalizedMLP
 from belated.networks.normalization import GRADIENTS, Statistics, dead_units, moved
 
 RNG = np.random.default_rng(0)
@@ -110,7 +111,7 @@ def test_in_use_no_row_depends_on_the_others() -> None:
     whole = used(mlp, ROWS, seen)
     alone = np.concatenate([used(mlp, row[None], seen) for row in ROWS])
     np.testing.assert_allclose(whole, alone, atol=1e-6)
-    policy = NormalizedGaussianPolicy(np.random.default_rng(0), 3, (5,), 2)
+    policy = BatchNormPolicy(np.random.default_rng(0), ProblemShape(3, 2, 1, 0), (5,))
     policy = policy.replaced(policy.trunk, trained(policy.trunk, ROWS)[1])
     np.testing.assert_allclose(policy.mode(ROWS)[2], policy.mode(ROWS[2:3])[0], atol=1e-6)  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from belated.envs.actions import flat_mask, options_of, sample
 from belated.envs.delay_reward import DelayReward
 from belated.envs.intervals import AnyEnv
 
@@ -78,12 +79,14 @@ def play_randomly(env: DelayReward, seed: int, generator: np.random.Generator) -
     episodes: list[list[PlayedStep]] = []
     # Not with the seed itself: the actions would repeat the environment's random numbers.
     env.action_space.seed(int(generator.integers(2**31)))
+    options = options_of(env.action_space)
     done = True
     for _ in range(count):
         if done:
-            observation, _ = env.reset(seed=seed + len(episodes))
+            observation, info = env.reset(seed=seed + len(episodes))
             episodes.append([])
-        action = env.action_space.sample()
+        masked = options if "action_mask" in info else ()
+        action = sample(env.action_space, flat_mask(info, options) if masked else None)
         # Copied before the step: environments may reuse their buffers.
         features = _flatten(env, observation)
         kept = [np.array(x) for x in ((observation, action) if needs_steps else (0, 0))]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 
 from belated.experience.base import Metrics, Training
 from belated.experience.batch import Needs
@@ -41,7 +42,7 @@ class Backbone(Protocol):
         """Explore: actions for observations (B, D), given standard normal noise (B, A)."""
 
     def mode(self, actor: Any, observation: jax.Array) -> jax.Array:
-        """The deterministic actions in [−1, 1] for observations (B, D)."""
+        """The deterministic actions, in [−1, 1] or one-hot, for observations (B, D)."""
         action: jax.Array = actor.mode(observation)
         return action
 
@@ -65,3 +66,8 @@ def require_part(owner: Any, part: Any, kind: type, why: str) -> None:
         )
     if not isinstance(part, kind):
         raise ValueError(f"{type(owner).__name__} {why}, not {part!r}.")
+
+
+def discount(gamma: float, duration: jax.Array) -> jax.Array:
+    """γ^Δ for steps of some duration Δ, and just γ where that is 1."""
+    return jnp.where(duration == 1, gamma, gamma**duration)

@@ -19,15 +19,15 @@ import optax
 from belated.backbones.base import require_part
 from belated.backbones.maximum_entropy import MaximumEntropy
 from belated.backbones.temporal_difference import bootstrapped, move_towards
-from belated.critics import AdditiveConfig
+from belated.critics import AdditiveConfig, action_values
 from belated.critics.hc import HistoryTerm
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch
 from belated.experience.step import ProblemShape
-from belated.networks import NormalizedGaussianPolicy, NormalizedMLP
+from belated.networks import BatchNormPolicy, NormalizedMLP
 from belated.networks.descent import Optimizer, adam, descend
+from belated.networks.heads import Outlook
 from belated.networks.normalization import GRADIENTS, NetworkStatistics, dead_units, moved
-from belated.networks.policies import squashed_sample
 from belated.parts import register
 from belated.ranges import checked, fraction, one_of, positive_int
 
@@ -35,7 +35,7 @@ from belated.ranges import checked, fraction, one_of, positive_int
 class CrossQState(NamedTuple):
     """Everything that an update changes."""
 
-    actor: NormalizedGaussianPolicy
+    actor: BatchNormPolicy
     histories: tuple[HistoryTerm, ...]  # H: none, one of all critics, or one of each
     currents: tuple[NormalizedMLP, ...]  # C_k
     statistics: tuple[NetworkStatistics, ...]  # running ones of the C_k
@@ -86,12 +86,11 @@ class CrossQ(MaximumEntropy):
     def init(self, seed: int, shape: ProblemShape) -> CrossQState:
         """Make a fresh state."""
         rng = np.random.default_rng(seed)
-        actor = NormalizedGaussianPolicy(
-            rng, shape.observation_size, self.hidden, shape.action_size
-        )
+        actor = BatchNormPolicy(rng, shape, self.hidden)
+        inputs, outputs = action_values.sizes(shape)
         histories = self._recipe.build_histories(rng, shape, self.num_critics)
         currents = tuple(
-            NormalizedMLP(rng, shape.step_size, self.hidden, 1) for _ in range(self.num_critics)
+            NormalizedMLP(rng, inputs, self.hidden, outputs) for _ in range(self.num_critics)
         )
         log_alpha = self._initial_log_alpha
         key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
@@ -123,11 +122,9 @@ class CrossQ(MaximumEntropy):
         """The parts of a state that assign credit, if the critics do."""
         return state.histories
 
-    def act(
-        self, actor: NormalizedGaussianPolicy, observation: jax.Array, noise: jax.Array
-    ) -> jax.Array:
+    def act(self, actor: BatchNormPolicy, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Explore: a sample of the policy, given standard normal noise (B, A)."""
-        return actor.sample(observation, noise)[0]
+        return actor.act(observation, noise)
 
     def update(self, state: CrossQState, data: IntervalBatch) -> tuple[CrossQState, Metrics]:
         """One gradient step of the critics and, every so often, of actor and temperature."""
@@ -136,16 +133,16 @@ class CrossQ(MaximumEntropy):
         alpha = jnp.exp(state.log_alpha)
 
         learned, data, credit_metrics = self._credited(state, data, credit_key)
-        next_action, next_log_prob = state.actor.sample(data.next_observation, next_noise)
+        ahead = state.actor.outlook(data.next_observation, next_noise)
         following = _Following(
-            action=next_action,
+            outlook=ahead,
             history=_stacked([target.following(data) for target in state.targets]),
-            bonus=-alpha * next_log_prob,
+            bonus=-alpha * ahead.log_prob,
         )
         parameters = state.histories, state.currents
         (_, (seen, before, metrics)), gradients = jax.value_and_grad(
             self._critic_loss, has_aux=True
-        )(parameters, data, following)
+        )(parameters, state.actor.shape, data, following)
         parameters, critic_optimizer = descend(
             self._optimizer, gradients, state.critic_optimizer, parameters
         )
@@ -171,13 +168,13 @@ class CrossQ(MaximumEntropy):
             state,
         )
         return state, metrics | credit_metrics | {
-            "entropy": -jnp.mean(next_log_prob),
+            "entropy": -jnp.mean(ahead.expected(ahead.log_prob)),
             "temperature": alpha,
             "dead_units": dead_units(seen),
         }
 
     def _critic_loss(
-        self, parameters: Any, batch: IntervalBatch, following: _Following
+        self, parameters: Any, shape: ProblemShape, batch: IntervalBatch, following: _Following
     ) -> tuple[jax.Array, tuple[tuple[NetworkStatistics, ...], jax.Array, Metrics]]:
         """Σ_k mean (H_k(τ_{t_i−c:t}) + C_k(s_t, a_t) − y)² + λ·Σ_k (H_k(τ_i) − r(τ_i))².
 
@@ -188,17 +185,19 @@ class CrossQ(MaximumEntropy):
             The loss, and beside it the statistics of the C_k, H before the steps, and metrics.
         """
         histories, currents = parameters
-        here = jnp.concatenate([batch.observation, batch.action], axis=-1)
-        there = jnp.concatenate([batch.next_observation, following.action], axis=-1)
+        ahead = following.outlook
+        here = action_values.inputs(shape, batch.observation, batch.action)
+        there = action_values.inputs(shape, batch.next_observation, ahead.action)
         values, next_values, seen = zip(
             *(each.trained_on_both(here, there, self.statistics_gradient) for each in currents),
             strict=True,
         )
-        next_value = jnp.min(following.history + _rows(next_values), axis=0) + following.bonus
+        next_lowest = _lowest(following.history, _rows(shape, next_values, ahead.action))
+        next_value = ahead.expected(next_lowest + following.bonus)
         target = bootstrapped(batch.reward, batch, self.gamma, next_value)
         encodings = [history.encode(batch) for history in histories]
         before = _stacked([encoding.before for encoding in encodings])
-        value = before + _rows(values)
+        value = before + _rows(shape, values, batch.action)
         error = optax.huber_loss if self.smooth_l1 else jnp.square
         td_loss = jnp.sum(jnp.mean(error(value - target), axis=1))
         more = [
@@ -224,28 +223,29 @@ class CrossQ(MaximumEntropy):
         def loss(trunk: NormalizedMLP) -> tuple[jax.Array, tuple[jax.Array, NetworkStatistics]]:
             """Mean of α·log π − min_k [H_k + C_k(s, a)], a ~ π, by the C's running statistics."""
             outputs, seen = trunk.trained(batch.observation)
-            action, log_prob = squashed_sample(outputs, noise)
-            step = jnp.concatenate([batch.observation, action], axis=-1)
+            now = state.actor.head.outlook(outputs, batch.observation, noise)
+            step = action_values.inputs(shape, batch.observation, now.action)
             values = [c(step, s) for c, s in zip(state.currents, state.statistics, strict=True)]
-            lowest = jnp.min(before + _rows(values), axis=0)
-            return jnp.mean(jnp.exp(state.log_alpha) * log_prob - lowest), (log_prob, seen)
+            lowest = _lowest(before, _rows(shape, values, now.action))
+            cost = now.expected(jnp.exp(state.log_alpha) * now.log_prob - lowest)
+            return jnp.mean(cost), (now.expected(now.log_prob), seen)
 
-        trunk = state.actor.trunk
+        shape, trunk = state.actor.shape, state.actor.trunk
         gradients, (log_prob, seen) = jax.grad(loss, has_aux=True)(trunk)
         trunk, actor_optimizer = descend(self._optimizer, gradients, state.actor_optimizer, trunk)
         statistics = moved(state.actor.statistics, seen, self.statistics_rate)
         state = state._replace(
             actor=state.actor.replaced(trunk, statistics), actor_optimizer=actor_optimizer
         )
-        return self._adapt_temperature(state, log_prob, batch.action.shape[1])
+        return self._adapt_temperature(state, log_prob, batch.observation)
 
 
 class _Following(NamedTuple):
     """What is known of the steps that follow those of a batch."""
 
-    action: jax.Array  # (B, A), drawn from the policy
+    outlook: Outlook  # what the policy may do
     history: jax.Array  # (1 or K, B), what the slow H says
-    bonus: jax.Array  # (B,), −α·log π
+    bonus: jax.Array  # (B,) or (J, B), −α·log π
 
 
 def _stacked(values: list[jax.Array]) -> jax.Array:
@@ -253,6 +253,12 @@ def _stacked(values: list[jax.Array]) -> jax.Array:
     return jnp.stack(values) if values else jnp.zeros((1, 1))
 
 
-def _rows(outputs: Any) -> jax.Array:
-    """The outputs of K networks, (B, 1) each, as rows: (K, B)."""
-    return jnp.stack([each[:, 0] for each in outputs])
+def _rows(shape: ProblemShape, outputs: Any, action: jax.Array | None) -> jax.Array:
+    """What the C_k say of actions, or of every one: (K, B) or (K, J, B)."""
+    return jnp.stack([action_values.value(shape, each, action) for each in outputs])
+
+
+def _lowest(history: jax.Array, currents: jax.Array) -> jax.Array:
+    """min_k [H_k + C_k]: (B,) or (J, B)."""
+    shared = history if currents.ndim == history.ndim else history[:, None]
+    return jnp.min(shared + currents, axis=0)

@@ -184,7 +184,7 @@ class LIRPG(PPO):
         networks, optimizer = self.optimizer.step(gradients, learning.optimizer, learning.networks)
 
         samples: Samples = pick(constants.extrinsic, order)
-        log_prob = networks.policy.log_prob(samples.observation, samples.action)
+        log_prob = networks.policy.log_prob(samples.observation, samples.action, samples.allowed)
         log_ratio = log_prob - samples.log_prob
         actor_loss = clipped_loss(log_ratio, samples.advantage, samples.weight, self.clip)
         value = rewards.value(samples.observation)[:, 0]

@@ -12,7 +12,7 @@ import optax
 
 from belated.backbones.temporal_difference import TemporalDifference
 from belated.networks.descent import Optimizer, adam, descend
-from belated.ranges import checked, flag, non_negative, number, optional, positive
+from belated.ranges import checked, flag, fraction, non_negative, number, optional, positive
 
 State = TypeVar("State", bound=Any)
 
@@ -23,7 +23,9 @@ class MaximumEntropy(TemporalDifference):
 
     Attributes:
         initial_temperature: α at the start.
-        target_entropy: what α is adapted to; None or "auto" for −|A|.
+        target_entropy: what α is adapted to; None or "auto" for −|A|, and for discrete actions for
+            ``entropy_fraction`` of the largest possible entropy.
+        entropy_fraction: only for that.
         temperature_learning_rate: Adam's for the temperature; None for the same as the others'.
         max_gradient_norm: where the gradients' norm is clipped; None for nowhere.
         smooth_l1: whether large TD errors count linearly, not squared.
@@ -31,6 +33,7 @@ class MaximumEntropy(TemporalDifference):
 
     initial_temperature: float = 1.0
     target_entropy: float | None = None
+    entropy_fraction: float = 0.5
     temperature_learning_rate: float | None = None
     max_gradient_norm: float | None = None
     smooth_l1: bool = False
@@ -41,6 +44,7 @@ class MaximumEntropy(TemporalDifference):
             self,
             initial_temperature=positive,
             target_entropy=optional(number, "auto"),
+            entropy_fraction=fraction,
             temperature_learning_rate=optional(non_negative),
             max_gradient_norm=optional(positive),
             smooth_l1=flag,
@@ -59,10 +63,14 @@ class MaximumEntropy(TemporalDifference):
     def _initial_log_alpha(self) -> jax.Array:
         return jnp.asarray(math.log(self.initial_temperature), jnp.float32)
 
-    def _adapt_temperature(self, state: State, log_prob: jax.Array, actions: int) -> State:
-        """One step down −log α·(log π + target) for a state with ``log_alpha``."""
-        target_entropy = -actions if self.target_entropy is None else self.target_entropy
-        gradient = -(jnp.mean(log_prob) + target_entropy)
+    def _adapt_temperature(
+        self, state: State, log_prob: jax.Array, observation: jax.Array
+    ) -> State:
+        """One step down −log α·(log π + target) for a state with ``log_alpha`` and an actor."""
+        wanted: Any = self.target_entropy
+        if wanted is None:
+            wanted = state.actor.head.target_entropy(observation, self.entropy_fraction)
+        gradient = -(jnp.mean(log_prob) + wanted)
         log_alpha, alpha_optimizer = descend(
             self._temperature_optimizer, gradient, state.alpha_optimizer, state.log_alpha
         )

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from belated.backbones.base import discount
 from belated.experience.rollout import Rollout
 from belated.networks.descent import descend
 
@@ -33,6 +34,8 @@ def generalized_advantages(
 ) -> jax.Array:
     """A_t = δ_t + γλ·A_{t+1}, δ_t = R_t + γ·V(s_{t+1}) − V(s_t) (Schulman et al., 2016): (T, L).
 
+    γ is γ^Δ for a step of duration Δ.
+
     V(s_{t+1}) counts unless the episode terminated; A_{t+1} counts unless it belongs to another
     episode. A truncated episode is therefore bootstrapped, and so is the end of the rollout.
 
@@ -43,7 +46,7 @@ def generalized_advantages(
         rollout: says where episodes end and what is padding.
         gamma_lambda: γ and λ.
     """
-    gamma, lam = gamma_lambda
+    gamma, lam = discount(gamma_lambda[0], rollout.duration), gamma_lambda[1]
     delta = reward + gamma * (1 - rollout.terminated) * next_value - value
     # 0 in padding, so that the last step of a lane has nothing after it.
     return linear_recurrence(
@@ -53,8 +56,10 @@ def generalized_advantages(
 
 def discounted_so_far(reward: jax.Array, rollout: Rollout, gamma: float) -> jax.Array:
     """G_t = R_t + γ·G_{t−1} within an episode, from the rollout's start on: (T, L)."""
-    ended_before = jnp.pad(rollout.episode_end[:-1], ((1, 0), (0, 0)))
-    return linear_recurrence(gamma * (1 - ended_before), reward)
+    first = ((1, 0), (0, 0))
+    ended_before = jnp.pad(rollout.episode_end[:-1], first)
+    decay = discount(gamma, jnp.pad(rollout.duration[:-1], first, constant_values=1.0))
+    return linear_recurrence(decay * (1 - ended_before), reward)
 
 
 def weighted_mean(x: jax.Array, weight: jax.Array) -> jax.Array:

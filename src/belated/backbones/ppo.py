@@ -27,7 +27,7 @@ from belated.experience.batch import Needs
 from belated.experience.on_policy import RolloutTraining
 from belated.experience.rollout import Rollout
 from belated.experience.step import ProblemShape
-from belated.networks import Moments, NormalizedPolicy, TanhMLP, UnsquashedPolicy
+from belated.networks import ChoicePolicy, Moments, NormalizedPolicy, TanhMLP, UnsquashedPolicy
 from belated.parts import register
 from belated.ranges import checked, fraction, layers, non_negative, positive, positive_int
 
@@ -35,7 +35,7 @@ from belated.ranges import checked, fraction, layers, non_negative, positive, po
 class Networks(NamedTuple):
     """What the loss is differentiated by."""
 
-    policy: UnsquashedPolicy
+    policy: UnsquashedPolicy | ChoicePolicy
     value: TanhMLP
 
 
@@ -48,6 +48,7 @@ class Samples(NamedTuple):
     advantage: jax.Array  # (N,) standardised
     target: jax.Array  # (N,) for the value
     weight: jax.Array  # (N,) 0 for padding
+    allowed: jax.Array | None  # (N, A) which options were allowed
 
 
 class PPOState(NamedTuple):
@@ -138,10 +139,15 @@ class PPO(Backbone):
     def init(self, seed: int, shape: ProblemShape) -> PPOState:
         """Make a fresh state."""
         rng = np.random.default_rng(seed)
-        policy = UnsquashedPolicy(rng, shape.observation_size, self.hidden, shape.action_size)
+        sizes = shape.observation_size, self.hidden, shape.action_size
+        policy: UnsquashedPolicy | ChoicePolicy
+        if shape.choices:
+            policy = ChoicePolicy(rng, shape, self.hidden)
+        else:
+            policy = UnsquashedPolicy(rng, *sizes)
         value = TanhMLP(rng, shape.observation_size, self.hidden, 1)
         return PPOState(
-            actor=NormalizedPolicy(policy, Moments((shape.observation_size,))),
+            actor=NormalizedPolicy(policy, Moments((shape.observation_size,)), shape),
             value=value,
             optimizer=self.optimizer.init(Networks(policy, value)),
             returns=Moments(),
@@ -156,7 +162,7 @@ class PPO(Backbone):
 
     def act(self, actor: NormalizedPolicy, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Explore: a sample of the policy, given standard normal noise (B, A)."""
-        return actor.sample(observation, noise)
+        return actor.act(observation, noise)
 
     def update(self, state: Any, data: Rollout) -> tuple[Any, Metrics]:
         """All epochs of gradient steps on one rollout."""
@@ -215,12 +221,16 @@ class PPO(Backbone):
 
     def loss(self, networks: Networks, samples: Samples) -> tuple[jax.Array, Metrics]:
         """The clipped loss, with the value's loss and the entropy."""
-        log_prob = networks.policy.log_prob(samples.observation, samples.action)
+        seen = samples.observation
+        log_prob = networks.policy.log_prob(seen, samples.action, samples.allowed)
         log_ratio = log_prob - samples.log_prob
         actor_loss = clipped_loss(log_ratio, samples.advantage, samples.weight, self.clip)
-        value = networks.value(samples.observation)[:, 0]
+        value = networks.value(seen)[:, 0]
         value_loss = weighted_mean((value - samples.target) ** 2, samples.weight)
-        entropy = networks.policy.entropy()
+        entropy = weighted_mean(
+            jnp.broadcast_to(networks.policy.entropy(seen, samples.allowed), value.shape),
+            samples.weight,
+        )
         loss = actor_loss + self.value_coefficient * value_loss - self.entropy_coefficient * entropy
         ratio = jnp.exp(log_ratio)
         outside = (jnp.abs(ratio - 1) > self.clip).astype(ratio.dtype)
@@ -233,7 +243,7 @@ class PPO(Backbone):
         }
 
 
-def acted(rollout: Rollout, actor: NormalizedPolicy) -> dict[str, jax.Array]:
+def acted(rollout: Rollout, actor: NormalizedPolicy) -> dict[str, Any]:
     """What was seen and done in a rollout, and how likely that was, as rows of `Samples`.
 
     The actor must be the one that acted, its normaliser included: then the log densities are those
@@ -241,20 +251,22 @@ def acted(rollout: Rollout, actor: NormalizedPolicy) -> dict[str, jax.Array]:
     """
     observation = actor.normalizer.normalize(flat(rollout.observation))
     action = flat(rollout.action)
+    allowed = actor.shape.allowed(flat(rollout.observation))
     return {
         "observation": observation,
         "action": action,
-        "log_prob": actor.policy.log_prob(observation, action),
+        "log_prob": actor.policy.log_prob(observation, action, allowed),
         "weight": flat(rollout.mask),
+        "allowed": allowed,
     }
 
 
 def next_actor(
-    actor: NormalizedPolicy, policy: UnsquashedPolicy, rollout: Rollout
+    actor: NormalizedPolicy, policy: UnsquashedPolicy | ChoicePolicy, rollout: Rollout
 ) -> NormalizedPolicy:
     """The actor for the next rollout: only now does its normaliser take this one's states in."""
     normalizer = actor.normalizer.update(rollout.observation, rollout.mask)
-    return NormalizedPolicy(policy, normalizer)
+    return NormalizedPolicy(policy, normalizer, actor.shape)
 
 
 def means(metrics: Metrics) -> Metrics:

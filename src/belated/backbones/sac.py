@@ -21,7 +21,7 @@ from belated.backbones.temporal_difference import (
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch
 from belated.experience.step import ProblemShape
-from belated.networks import GaussianPolicy
+from belated.networks import StochasticPolicy
 from belated.networks.descent import descend
 from belated.parts import register
 
@@ -29,7 +29,7 @@ from belated.parts import register
 class SACState(NamedTuple):
     """Everything that an update changes."""
 
-    actor: GaussianPolicy
+    actor: StochasticPolicy
     critics: Critics
     targets: Critics
     log_alpha: jax.Array
@@ -48,7 +48,7 @@ class SAC(MaximumEntropy):
     def init(self, seed: int, shape: ProblemShape) -> SACState:
         """Make a fresh state."""
         rng = np.random.default_rng(seed)
-        actor = GaussianPolicy(rng, shape.observation_size, self.hidden, shape.action_size)
+        actor = StochasticPolicy(rng, shape, self.hidden)
         critics = self._critics(rng, shape)
         log_alpha = self._initial_log_alpha
         key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
@@ -65,9 +65,9 @@ class SAC(MaximumEntropy):
             key=key,
         )
 
-    def act(self, actor: GaussianPolicy, observation: jax.Array, noise: jax.Array) -> jax.Array:
+    def act(self, actor: StochasticPolicy, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Explore: a sample of the policy, given standard normal noise (B, A)."""
-        return actor.sample(observation, noise)[0]
+        return actor.act(observation, noise)
 
     def update(self, state: SACState, data: IntervalBatch) -> tuple[SACState, Metrics]:
         """One gradient step of critics, actor and temperature."""
@@ -76,8 +76,9 @@ class SAC(MaximumEntropy):
         alpha = jnp.exp(state.log_alpha)
 
         learned, data, credit_metrics = self._credited(state, data, credit_key)
-        next_action, next_log_prob = state.actor.sample(data.next_observation, next_noise)
-        next_value = lowest_next_value(state.targets, data, next_action) - alpha * next_log_prob
+        ahead = state.actor.outlook(data.next_observation, next_noise)
+        next_value = lowest_next_value(state.targets, data, ahead.action) - alpha * ahead.log_prob
+        next_value = ahead.expected(next_value)
         target = bootstrapped(data.reward, data, self.gamma, next_value)
         (_, (encodings, metrics)), gradients = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, data, target, self.smooth_l1
@@ -100,7 +101,7 @@ class SAC(MaximumEntropy):
             credit=learned,
             key=key,
         )
-        state = self._adapt_temperature(state, log_prob, data.action.shape[1])
+        state = self._adapt_temperature(state, log_prob, data.observation)
         return state, metrics | credit_metrics | {
             "actor_loss": actor_loss,
             "entropy": -jnp.mean(log_prob),
@@ -109,19 +110,21 @@ class SAC(MaximumEntropy):
 
 
 def _actor_loss(
-    actor: GaussianPolicy,
+    actor: StochasticPolicy,
     critics: Critics,
     encodings: tuple[Any, ...],
     batch: IntervalBatch,
     noise: jax.Array,
     alpha: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
-    """Mean of α·log π − min_k Q_k(τ_{t_i−c:t} ∘ (s_t, a)), a ~ π.
+    """Mean of α·log π − min_k Q_k(τ_{t_i−c:t} ∘ (s_t, a)), a ~ π; and log π.
 
-    The history enters through encodings that the critics' loss has made already: it takes no
-    gradient, but it takes part in deciding which critic is the lowest.
+    The mean over discrete actions is exact; of others one is drawn for each state. The history
+    enters through encodings that the critics' loss has made already: it takes no gradient, but it
+    takes part in deciding which critic is the lowest.
     """
     observation = batch.observation
-    action, log_prob = actor.sample(observation, noise)
-    values = values_of(critics, encodings, observation, action)
-    return jnp.mean(alpha * log_prob - jnp.min(values, axis=0)), log_prob
+    now = actor.outlook(observation, noise)
+    values = values_of(critics, encodings, observation, now.action)
+    loss = now.expected(alpha * now.log_prob - jnp.min(values, axis=0))
+    return jnp.mean(loss), now.expected(now.log_prob)

@@ -69,7 +69,16 @@ class TD3(TemporalDifference):
         )
 
     def init(self, seed: int, shape: ProblemShape) -> TD3State:
-        """Make a fresh state."""
+        """Make a fresh state.
+
+        Raises:
+            ValueError: if actions are discrete.
+        """
+        if shape.choices:
+            raise ValueError(
+                "TD3 moves actions along the critic's gradient, so they cannot be discrete. For "
+                "those there are `dqn`, its relative, and `sac`, with the same variants."
+            )
         rng = np.random.default_rng(seed)
         actor = DeterministicPolicy(rng, shape.observation_size, self.hidden, shape.action_size)
         critics = self._critics(rng, shape)

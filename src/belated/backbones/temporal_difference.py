@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from belated.backbones.base import Backbone, require_part
+from belated.backbones.base import Backbone, discount, require_part
 from belated.credit import Advance, Credit, Revealed
 from belated.critics import HC, Critic, CriticConfig, Markov
 from belated.critics.windows import is_interval_end
@@ -150,24 +150,36 @@ def critic_loss(
 
 
 def values_of(
-    critics: Critics, encodings: tuple[Any, ...], observation: jax.Array, action: jax.Array
+    critics: Critics, encodings: tuple[Any, ...], observation: jax.Array, action: jax.Array | None
 ) -> jax.Array:
-    """What all critics say of steps: (K, B)."""
+    """What all critics say of steps: (K, B), or (K, J, B) of every action if there is None."""
     said = [c.value(e, observation, action) for c, e in zip(critics, encodings, strict=True)]
-    return jnp.concatenate([jnp.atleast_2d(values) for values in said])
+    return _rows(said, action)
 
 
-def lowest_next_value(targets: Critics, batch: IntervalBatch, action: jax.Array) -> jax.Array:
-    """The smallest of the target critics' values of the step that follows: (B,)."""
-    said = [jnp.atleast_2d(target.next_value(batch, action)) for target in targets]
-    return jnp.min(jnp.concatenate(said), axis=0)
+def lowest_next_value(
+    targets: Critics, batch: IntervalBatch, action: jax.Array | None
+) -> jax.Array:
+    """The smallest of the target critics' values of the step that follows: (B,), or (J, B)."""
+    said = [target.next_value(batch, action) for target in targets]
+    return jnp.min(_rows(said, action), axis=0)
+
+
+def _rows(said: list[jax.Array], action: jax.Array | None) -> jax.Array:
+    """What critics say, one row for each Q-function; some critics are several."""
+    single = 2 if action is None else 1
+    return jnp.concatenate([each[None] if each.ndim == single else each for each in said])
 
 
 def bootstrapped(
     reward: jax.Array, batch: IntervalBatch, gamma: float, next_value: jax.Array
 ) -> jax.Array:
-    """Y = R_t + γ·(1 − terminated)·(value of what follows); truncation does not stop it."""
-    target: jax.Array = reward + gamma * (1 - batch.terminated) * next_value
+    """Y = R_t + γ^Δ·(1 − terminated)·(value of what follows); truncation does not stop it.
+
+    Δ is the step's duration.
+    """
+    decay = discount(gamma, batch.duration)
+    target: jax.Array = reward + decay * (1 - batch.terminated) * next_value
     return target
 
 

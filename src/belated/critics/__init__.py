@@ -1,6 +1,6 @@
 """Critics: what is learned about values, and how much of the history it depends on."""
 
-from belated.critics.base import AdditiveConfig, Critic, CriticConfig
+from belated.critics.base import AdditiveConfig, Critic, CriticConfig, GreedyConfig
 from belated.critics.hc import HC
 from belated.critics.histories import Pairwise, Recurrent, Singleton
 from belated.critics.markov import Markov
@@ -11,6 +11,7 @@ __all__ = [
     "AdditiveConfig",
     "Critic",
     "CriticConfig",
+    "GreedyConfig",
     "Markov",
     "Pairwise",
     "Recurrent",

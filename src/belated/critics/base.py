@@ -28,15 +28,17 @@ class Critic(eqx.Module):
         """Digest the histories of a batch of steps."""
 
     @abstractmethod
-    def value(self, encoding: Any, observation: jax.Array, action: jax.Array) -> jax.Array:
+    def value(self, encoding: Any, observation: jax.Array, action: jax.Array | None) -> jax.Array:
         """Q(τ_{t_i−c:t} ∘ (s_t, a)) for any action a: shape (B,).
 
-        Several Q-functions that share a part may be one critic; the shape is then (K, B).
+        If actions are discrete, there may be None: then that of every joint action, (J, B). See
+        `belated.critics.action_values`. Several Q-functions that share a part may be one critic;
+        the shape is then (K, B) or (K, J, B).
         """
 
     @abstractmethod
-    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
-        """Q of the step that follows, under any action: shape (B,), or (K, B) as for `value`.
+    def next_value(self, batch: IntervalBatch, action: jax.Array | None) -> jax.Array:
+        """Q of the step that follows, under any action or every one: shaped as for `value`.
 
         Inside an interval its history is τ_{t_i−c:t+1}; after an interval's last step it is
         τ_{t_{i+1}−c:t_{i+1}}, which is empty for c = 0. Only target critics are asked for it, so
@@ -46,6 +48,17 @@ class Critic(eqx.Module):
     def auxiliary_loss(self, encoding: Any, batch: IntervalBatch) -> tuple[jax.Array, Metrics]:
         """What is added to the TD loss, a scalar, and metrics to log. Nothing by default."""
         return jnp.zeros(()), {}
+
+    def preferences(self, observation: jax.Array) -> jax.Array:
+        """What each joint action is worth, up to what depends on the history alone: (J, B).
+
+        Asked for if the config is a `GreedyConfig`.
+        """
+        raise TypeError(f"{type(self).__name__} cannot compare actions without the history.")
+
+    def preference_layers(self) -> Any:
+        """The linear layers, with ReLU in between, of `preferences`, if that is all; else None."""
+        return None
 
     def credit(self, batch: IntervalBatch) -> jax.Array:
         """What each step of a batch earned, (B,); asked for if the config's `tells_credit`."""
@@ -65,6 +78,14 @@ class CriticConfig(Protocol):
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> Critic:
         """Make a freshly initialised critic; ``hidden`` are the layers of state-action networks."""
+
+
+@runtime_checkable
+class GreedyConfig(CriticConfig, Protocol):
+    """A recipe for critics that can tell which discrete action is best whatever the history."""
+
+    has_preferences: ClassVar[bool]
+    """Says so: its critics have `preferences`."""
 
 
 @runtime_checkable

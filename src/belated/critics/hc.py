@@ -11,13 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from belated.critics.action_values import ActionValue
 from belated.critics.base import Critic, CriticConfig
 from belated.critics.histories import History, HistoryConfig
 from belated.critics.windows import next_history
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch, Needs
 from belated.experience.step import ProblemShape
-from belated.networks import MLP
+from belated.networks import Linear
 from belated.parts import register
 from belated.ranges import checked, flag, non_negative
 
@@ -39,6 +40,7 @@ class HC:
 
     needs: ClassVar[Needs] = frozenset({"window"})
     tells_credit: ClassVar[bool] = True
+    has_preferences: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked(self, regularizer=non_negative, shared=flag)
@@ -53,7 +55,7 @@ class HC:
             history=self.history.build(rng, shape),
             regularizer=self.regularizer,
             shape=shape,
-            current=MLP(rng, shape.step_size, hidden, 1),
+            current=ActionValue(rng, shape, hidden),
         )
 
     def build_shared(
@@ -127,32 +129,48 @@ class HistoryTerm(eqx.Module):
 class HCCritic(HistoryTerm, Critic):
     """Q = H + C."""
 
-    current: MLP
+    current: ActionValue
 
-    def value(self, encoding: Histories, observation: jax.Array, action: jax.Array) -> jax.Array:
+    def value(
+        self, encoding: Histories, observation: jax.Array, action: jax.Array | None
+    ) -> jax.Array:
         """H(τ_{t_i−c:t}) + C(s_t, a)."""
-        return encoding.before + _current(self.current, observation, action)
+        return encoding.before + self.current(observation, action)
 
-    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
+    def next_value(self, batch: IntervalBatch, action: jax.Array | None) -> jax.Array:
         """H of the next step's history + C(s_{t+1}, a)."""
-        return self.following(batch) + _current(self.current, batch.next_observation, action)
+        return self.following(batch) + self.current(batch.next_observation, action)
+
+    def preferences(self, observation: jax.Array) -> jax.Array:
+        """C(s, ·): H is the same for all actions."""
+        return self.current(observation, None)
+
+    def preference_layers(self) -> tuple[Linear, ...]:
+        """Those of C."""
+        return self.current.network.layers
 
 
 class SharedHCCritic(HistoryTerm, Critic):
     """Q_k = H + C_k for k = 1 … K."""
 
-    currents: tuple[MLP, ...]
+    currents: tuple[ActionValue, ...]
 
-    def value(self, encoding: Histories, observation: jax.Array, action: jax.Array) -> jax.Array:
-        """H(τ_{t_i−c:t}) + C_k(s_t, a): (K, B)."""
+    def value(
+        self, encoding: Histories, observation: jax.Array, action: jax.Array | None
+    ) -> jax.Array:
+        """H(τ_{t_i−c:t}) + C_k(s_t, a): (K, B) or (K, J, B)."""
         return encoding.before + self._currents(observation, action)
 
-    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
+    def next_value(self, batch: IntervalBatch, action: jax.Array | None) -> jax.Array:
         """H of the next step's history + C_k(s_{t+1}, a): (K, B)."""
         return self.following(batch) + self._currents(batch.next_observation, action)
 
-    def _currents(self, observation: jax.Array, action: jax.Array) -> jax.Array:
-        return jnp.stack([_current(each, observation, action) for each in self.currents])
+    def preferences(self, observation: jax.Array) -> jax.Array:
+        """The mean of the C_k(s, ·)."""
+        return jnp.mean(self._currents(observation, None), axis=0)
+
+    def _currents(self, observation: jax.Array, action: jax.Array | None) -> jax.Array:
+        return jnp.stack([current(observation, action) for current in self.currents])
 
     def auxiliary_loss(
         self, encoding: Histories, batch: IntervalBatch
@@ -160,7 +178,3 @@ class SharedHCCritic(HistoryTerm, Critic):
         """K times what one critic adds: λ weighs it against the K TD losses, as without sharing."""
         loss, metrics = super().auxiliary_loss(encoding, batch)
         return len(self.currents) * loss, metrics
-
-
-def _current(network: MLP, observation: jax.Array, action: jax.Array) -> jax.Array:
-    return network(jnp.concatenate([observation, action], axis=-1))[:, 0]

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from belated.critics.action_values import ActionValue
 from belated.critics.base import Critic
 from belated.experience.batch import IntervalBatch, Needs
 from belated.experience.step import ProblemShape
-from belated.networks import MLP
+from belated.networks import Linear
 from belated.parts import register
 
 
@@ -23,12 +23,13 @@ class Markov:
 
     needs: ClassVar[Needs] = frozenset()
     tells_credit: ClassVar[bool] = False
+    has_preferences: ClassVar[bool] = True
 
     def build(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> MarkovCritic:
         """Make a freshly initialised critic."""
-        return MarkovCritic(MLP(rng, shape.step_size, hidden, 1))
+        return MarkovCritic(ActionValue(rng, shape, hidden))
 
     def build_histories(
         self, rng: np.random.Generator, shape: ProblemShape, number: int
@@ -40,15 +41,23 @@ class Markov:
 class MarkovCritic(Critic):
     """Q(s, a) as one network."""
 
-    network: MLP
+    network: ActionValue
 
     def encode(self, batch: IntervalBatch) -> None:
         """There is nothing to digest."""
 
-    def value(self, encoding: None, observation: jax.Array, action: jax.Array) -> jax.Array:
+    def value(self, encoding: None, observation: jax.Array, action: jax.Array | None) -> jax.Array:
         """Q(s, a)."""
-        return self.network(jnp.concatenate([observation, action], axis=-1))[:, 0]
+        return self.network(observation, action)
 
-    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
+    def next_value(self, batch: IntervalBatch, action: jax.Array | None) -> jax.Array:
         """Q(s', a)."""
         return self.value(None, batch.next_observation, action)
+
+    def preferences(self, observation: jax.Array) -> jax.Array:
+        """Q(s, ·)."""
+        return self.network(observation, None)
+
+    def preference_layers(self) -> tuple[Linear, ...]:
+        """Those of Q."""
+        return self.network.network.layers

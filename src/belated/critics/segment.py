@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from belated.critics import action_values
 from belated.critics.base import Critic
 from belated.critics.windows import history, next_history
 from belated.experience.batch import IntervalBatch, Needs
@@ -38,7 +39,7 @@ class Segment:
         """Make a freshly initialised critic; ``hidden`` has no place in it."""
         return SegmentCritic(
             reader=Reader(rng, shape.step_size, self.units),
-            head=Linear(rng, self.units, 1),
+            head=Linear(rng, self.units, action_values.sizes(shape)[1]),
             shape=shape,
         )
 
@@ -54,12 +55,19 @@ class SegmentCritic(Critic):
         """The GRU's hidden states after τ_{t_i−c:t}: (units, B), with no gradient for the steps."""
         return self.reader.last(*history(batch, self.shape))
 
-    def value(self, encoding: jax.Array, observation: jax.Array, action: jax.Array) -> jax.Array:
-        """One more GRU step, with any action."""
-        x = jnp.concatenate([observation, action], axis=-1)
-        return self.head.columns(self.reader.step(encoding, x))[0]
+    def value(
+        self, encoding: jax.Array, observation: jax.Array, action: jax.Array | None
+    ) -> jax.Array:
+        """One more GRU step, with any action; with none yet if there is an output for each."""
+        unknown = bool(self.shape.choices)
+        size = (len(observation), self.shape.action_size)
+        taken = jnp.zeros(size, observation.dtype) if unknown else action
+        assert taken is not None
+        x = jnp.concatenate([observation, taken], axis=-1)
+        outputs = self.head.columns(self.reader.step(encoding, x)).T
+        return action_values.value(self.shape, outputs, action)
 
-    def next_value(self, batch: IntervalBatch, action: jax.Array) -> jax.Array:
+    def next_value(self, batch: IntervalBatch, action: jax.Array | None) -> jax.Array:
         """One more GRU step from the history of the step that follows."""
         hidden = self.reader.last(*next_history(batch, self.shape))
         return self.value(hidden, batch.next_observation, action)

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from belated.envs.actions import options_of, sample
 from belated.envs.intervals import AnyEnv, IntervalSpec
-from belated.envs.rules import Finding, IntervalRules, spec_of, unfit
+from belated.envs.rules import Finding, IntervalRules, allowed_in, spec_of, unfit
 from belated.ranges import positive_int
 
 
@@ -113,7 +114,8 @@ def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]
     # Not the environment's seed: the actions would repeat its random numbers.
     env.action_space.seed(seed + 2**30)
     space = env.observation_space
-    rules = IntervalRules(spec_of(env) or IntervalSpec(steps), (space.shape or (0,))[0])
+    options = options_of(env.action_space)
+    rules = IntervalRules(spec_of(env) or IntervalSpec(steps), (space.shape or (0,))[0], options)
     has_rules = not {"no-interval-spec", "observation-space"} & findings.by_code.keys()
     run: list[_Call] = []
     ended, rules.episode = True, -1
@@ -125,7 +127,8 @@ def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]
                 broken = list(rules.reset(observation))
                 run.append(_Call(rules.place, observation))
                 findings.add(broken if has_rules else ())
-            observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+            action = sample(env.action_space, allowed_in(env, observation))
+            observation, reward, terminated, truncated, info = env.step(action)
             ended = bool(terminated or truncated)
             observation, info = _copy(observation), dict(info)
             broken = list(rules.step(observation, reward, ended, info))

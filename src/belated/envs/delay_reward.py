@@ -166,20 +166,23 @@ def delay(
     overlap: int = 0,
     *,
     phase: bool = True,
+    action_masks: bool = False,
 ) -> AnyEnv:
     """Delay an environment's reward and append the phase to its observation.
 
-    The arguments are those of `DelayReward`, and ``phase`` is that of `IntervalPhase`.
+    The arguments are those of `DelayReward`, and ``phase`` and
+    ``action_masks`` those of `IntervalPhase`.
 
     Example:
         >>> import belated, gymnasium as gym
         >>> env = belated.delay(gym.make("Pendulum-v1"), interval="15:20", reward="sum")
         >>> env.get_wrapper_attr("interval_spec")
-        IntervalSpec(max_length=20, overlap=0, phase=True)
+        IntervalSpec(max_length=20, overlap=0, phase=True, action_masks=False)
         >>> env.observation_space.shape  # Pendulum's three numbers and the phase
         (4,)
     """
-    return IntervalPhase(DelayReward(env, interval, reward, overlap), phase=phase)
+    delayed = DelayReward(env, interval, reward, overlap)
+    return IntervalPhase(delayed, phase=phase, action_masks=action_masks)
 
 
 def _require_array_observations(env: AnyEnv) -> None:

@@ -11,11 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.utils import RecordConstructorArgs
 
+from belated.envs.actions import flat_mask, options_of
 from belated.envs.intervals import AnyEnv, find_interval_spec
 
 
 class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Flattens observations and appends the phase (t − t_i)/n_max, as float32.
+
+    If it is told to, it also appends which actions are allowed, before the phase: policies then
+    take no others.
 
     Boxes of any shape, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``, and ``Dict`` and ``Tuple``
     of these are flattened as Gymnasium does it; discrete ones become one-hot.
@@ -31,13 +35,16 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         env: an environment with intervals (`DelayReward`, `MarkIntervals`, or one that declares
             ``interval_spec`` and sets ``info["interval"]`` itself).
         phase: whether to tell the phase.
+        action_masks: whether ``info["action_mask"]`` says which actions are allowed: 0 or 1 for
+            each action of a ``Discrete`` space, for each option of each component of another.
 
     Raises:
-        ValueError: if there are no intervals, or observations cannot be flattened.
+        ValueError: if there are no intervals, observations cannot be flattened, or there are masks
+            of actions that are not discrete.
     """
 
-    def __init__(self, env: AnyEnv, *, phase: bool = True) -> None:
-        RecordConstructorArgs.__init__(self, phase=phase)
+    def __init__(self, env: AnyEnv, *, phase: bool = True, action_masks: bool = False) -> None:
+        RecordConstructorArgs.__init__(self, phase=phase, action_masks=action_masks)
         gym.Wrapper.__init__(self, env)
         spec = find_interval_spec(env)
         if spec is None:
@@ -48,20 +55,23 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
         space = _flat(env.observation_space)
         self._is_flat = space is env.observation_space
+        self._own = space.shape[0]
+        self._options = options_of(env.action_space) if action_masks else ()
+        if action_masks and not self._options:
+            raise ValueError(f"Only discrete actions can be masked, not {env.action_space}.")
+        self._size = self._own + sum(self._options) + 1
+        low, high = np.zeros(self._size, np.float32), np.ones(self._size, np.float32)
         with np.errstate(over="ignore"):  # bounds beyond float32 should become infinite
-            self.observation_space = gym.spaces.Box(
-                np.append(space.low, 0).astype(np.float32),
-                np.append(space.high, 1).astype(np.float32),
-            )
-        self._size = space.shape[0] + 1
-        self.interval_spec = replace(spec, phase=phase)
+            low[: self._own], high[: self._own] = space.low, space.high
+        self.observation_space = gym.spaces.Box(low, high)
+        self.interval_spec = replace(spec, phase=phase, action_masks=action_masks)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
         """Reset the inner environment; the phase is 0."""
         observation, info = self.env.reset(seed=seed, options=options)
-        return self._append(observation, 0.0), info
+        return self._append(observation, 0.0, info), info
 
     def step(
         self, action: Any
@@ -71,11 +81,17 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         interval = info["interval"]
         position = 0 if interval["end"] else interval["step"] + 1
         phase = self.interval_spec.phase_at(position)
-        return self._append(observation, phase), reward, terminated, truncated, info
+        appended = self._append(observation, phase, info, ended=terminated or truncated)
+        return appended, reward, terminated, truncated, info
 
-    def _append(self, observation: Any, phase: float) -> npt.NDArray[np.float32]:
+    def _append(
+        self, observation: Any, phase: float, info: dict[str, Any], ended: bool = False
+    ) -> npt.NDArray[np.float32]:
         result = np.empty(self._size, np.float32)
-        result[:-1] = observation if self._is_flat else self._flattened(observation)
+        result[: self._own] = observation if self._is_flat else self._flattened(observation)
+        if self._options:
+            unmasked = ended and "action_mask" not in info  # nothing is done there anyway
+            result[self._own : -1] = 1 if unmasked else flat_mask(info, self._options)
         result[-1] = phase
         return result
 

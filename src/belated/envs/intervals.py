@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import gymnasium as gym
 
-from belated.ranges import non_negative_int, positive_int
+from belated.ranges import flag, non_negative_int, positive_int
 
 AnyEnv = gym.Env[Any, Any]
 
@@ -21,19 +21,22 @@ class IntervalSpec:
             fixes the width of the windows that are sampled from the replay.
         overlap: c, how many steps before the interval its reward may also depend on.
         phase: whether observations tell the phase, or read 0 in its place. `IntervalPhase` sets it.
+        action_masks: whether observations tell which discrete actions are allowed, before the
+            phase. `IntervalPhase` sets it.
     """
 
     max_length: int
     overlap: int = 0
     phase: bool = True
+    action_masks: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(
             self, "max_length", positive_int(self.max_length, "The largest interval length")
         )
         object.__setattr__(self, "overlap", non_negative_int(self.overlap, "The overlap"))
-        if not isinstance(self.phase, bool):
-            raise ValueError(f"phase must be True or False, got {self.phase!r}.")
+        flag(self.phase, "phase")
+        flag(self.action_masks, "action_masks")
 
     def phase_at(self, position: int) -> float:
         """What observations read as the phase, so many steps after an interval's start.

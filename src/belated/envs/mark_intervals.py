@@ -135,10 +135,12 @@ def mark(
     period: int | Literal["episode"] | None = None,
     overlap: int = 0,
     phase: bool = True,
+    action_masks: bool = False,
 ) -> AnyEnv:
     """Mark the intervals of an environment whose reward is already late and append the phase.
 
-    The arguments are those of `MarkIntervals`, and ``phase`` is that of `IntervalPhase`.
+    The arguments are those of `MarkIntervals`, and ``phase`` and
+    ``action_masks`` those of `IntervalPhase`.
 
     Example:
         >>> import belated, gymnasium as gym
@@ -149,4 +151,4 @@ def mark(
     marked = MarkIntervals(
         env, max_length, info_key=info_key, when=when, period=period, overlap=overlap
     )
-    return IntervalPhase(marked, phase=phase)
+    return IntervalPhase(marked, phase=phase, action_masks=action_masks)

@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from belated.envs.actions import KINDS, options_of
 from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import (
     AnyEnv,
@@ -74,11 +75,12 @@ def unfit(env: Any) -> Iterator[Finding]:
             "that is already late.",
         )
     observations, actions = spaces_of(env)
-    if not isinstance(actions, gym.spaces.Box) or not actions.is_bounded():
+    bounded = isinstance(actions, gym.spaces.Box) and actions.is_bounded()
+    if not bounded and not isinstance(actions, KINDS):
         yield Finding(
             "action-space",
-            f"Actions must be a Box with finite bounds, not {actions}: policies scale their "
-            "actions to the bounds.",
+            f"Actions must be Discrete, MultiDiscrete, MultiBinary, or a Box with finite bounds, "
+            f"not {actions}.",
         )
     if not isinstance(observations, gym.spaces.Box) or len(observations.shape) != 1:
         yield Finding(
@@ -121,11 +123,13 @@ class IntervalRules:
     Args:
         spec: what the environment declares about its intervals.
         size: how many numbers an observation has, phase included.
+        options: how many options each component of discrete actions has.
     """
 
-    def __init__(self, spec: IntervalSpec, size: int) -> None:
+    def __init__(self, spec: IntervalSpec, size: int, options: tuple[int, ...] = ()) -> None:
         self.spec = spec
         self.size = size
+        self.options = options if spec.action_masks else ()
         self.episode = 0
         self.time = 0
         self._counter = IntervalCounter()
@@ -166,7 +170,8 @@ class IntervalRules:
                 "the episode ended, but its last interval is still open. Set "
                 'info["interval"]["end"] when an episode terminates or is truncated.',
             )
-        yield from self._observation(observation, self._counter.step)
+        yield from self._duration(info.get("duration", 1.0))
+        yield from self._observation(observation, self._counter.step, ended)
 
     def _finding(self, code: str, message: str) -> Finding:
         return Finding(code, f"{self.place}: {message}")
@@ -217,7 +222,17 @@ class IntervalRules:
         elif not math.isfinite(reward):
             yield self._finding("not-finite", f"the reward is {reward}.")
 
-    def _observation(self, observation: Any, position: int) -> Iterator[Finding]:
+    def _duration(self, duration: Any) -> Iterator[Finding]:
+        if not is_number(duration) or not 0 <= duration < math.inf:
+            yield self._finding(
+                "duration",
+                f'info["duration"] is {duration!r}; it must be the time that the step took, a '
+                "number that is not negative.",
+            )
+
+    def _observation(
+        self, observation: Any, position: int, ended: bool = False
+    ) -> Iterator[Finding]:
         """Check an observation's shape and values, the phase of the next step included."""
         shape = np.shape(observation)
         if shape != (self.size,):
@@ -229,7 +244,17 @@ class IntervalRules:
         if not np.isfinite(observation).all():
             yield self._finding("not-finite", "the observation contains NaN or infinity.")
             return
+        if self.options and not ended:
+            yield from self._mask(observation[-1 - sum(self.options) : -1])
         yield from self._phase(float(observation[-1]), position)
+
+    def _mask(self, allowed: Any) -> Iterator[Finding]:
+        for number, part in enumerate(np.split(allowed, np.cumsum(self.options)[:-1])):
+            if not part.any():
+                where = f" in component {number}" if len(self.options) > 1 else ""
+                yield self._finding(
+                    "action-mask", f'info["action_mask"] allows no action at all{where}.'
+                )
 
     def _phase(self, observed: float, position: int) -> Iterator[Finding]:
         expected = self.spec.phase_at(position)
@@ -270,3 +295,11 @@ def refuse(findings: Iterator[Finding]) -> None:
     for finding in findings:
         if finding.fatal:
             raise RuleError(finding.message)
+
+
+def allowed_in(env: AnyEnv, observation: Any) -> Any:
+    """Which actions an observation says are allowed, one entry for each option; None if all are."""
+    spec = spec_of(env)
+    if spec is None or not spec.action_masks:
+        return None
+    return observation[-1 - sum(options_of(env.action_space)) : -1]

@@ -152,7 +152,8 @@ def _without_phase(env: AnyEnv) -> AnyEnv:
             f"Cannot turn off the phase of {env}: its outermost wrapper is no IntervalPhase. Make "
             "it without one, and then wrap it: belated.IntervalPhase(env, phase=False)."
         )
-    return IntervalPhase(env.env, phase=False)
+    masks = env.interval_spec.action_masks
+    return IntervalPhase(env.env, phase=False, action_masks=masks)
 
 
 def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:

@@ -34,6 +34,7 @@ class IntervalBatch(NamedTuple):
     length: BatchArray  # (B,) n_i
     interval_reward: BatchArray  # (B,) r(τ_i)
     revealed: BatchArray  # (B,) 1.0 where r(τ_i) was revealed
+    duration: BatchArray  # (B,) how much time the step took
     window: BatchArray = None  # (W, B, D + A) from t_i − c on; the phase counts from t_i throughout
     window_mask: BatchArray = None  # (W, B) 1.0 for steps of the window, 0.0 for padding
     window_end: BatchArray = None  # (B, D) what was observed after the window's last step

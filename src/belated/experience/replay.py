@@ -96,6 +96,7 @@ class IntervalReplay:
             length=length,
             interval_reward=ring.reward.take(last, mode="wrap"),
             revealed=ring.revealed.take(last, mode="wrap").astype(np.float32),
+            duration=ring.duration.take(slots),
             **self._optional(ring, slots, position, length),
         )
 

@@ -77,6 +77,7 @@ class Ring:
         self.rows = np.zeros((size, shape.step_size), np.float32)
         self.reward = np.zeros(size, np.float32)
         self.dense_reward = np.zeros(size, np.float32)
+        self.duration = np.ones(size, np.float32)
         self.terminated = np.zeros(size, bool)
         self.revealed = np.zeros(size, bool)
         self.position = np.zeros(size, np.int32)  # t − t_i
@@ -100,6 +101,7 @@ class Ring:
         self.rows[slot, size:] = step.action
         self.reward[slot] = step.reward
         self.dense_reward[slot] = step.dense_reward
+        self.duration[slot] = step.duration
         self.terminated[slot] = step.terminated
         self.revealed[slot] = step.revealed
         self.position[slot] = step.position
@@ -239,6 +241,7 @@ class Ring:
 
 
 _COLUMNS = (
-    "rows", "reward", "dense_reward", "terminated", "revealed", "position", "length", "time",
+    "rows", "reward", "dense_reward", "duration", "terminated", "revealed", "position", "length",
+    "time",
 )  # fmt: skip
 _COUNTERS = ("head", "available", "written", "settled", "episode_step")

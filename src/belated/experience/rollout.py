@@ -29,6 +29,7 @@ class Rollout(NamedTuple):
     episode_end: RolloutArray  # (T, L) 1.0 where the next step belongs to another episode
     interval_end: RolloutArray  # (T, L) 1.0 at an interval's last step
     revealed: RolloutArray  # (T, L) 1.0 where the reward is the interval's
+    duration: RolloutArray  # (T, L) how much time the step took
     mask: RolloutArray  # (T, L) 1.0 for steps, 0.0 for padding
 
 
@@ -59,6 +60,7 @@ def write_step(rollout: Rollout, time: int, lane: int, step: Step) -> None:
         episode_end=step.episode_end,
         interval_end=step.interval_end,
         revealed=step.revealed,
+        duration=step.duration,
         mask=1.0,
     )
     for array, value in zip(rollout, row, strict=True):

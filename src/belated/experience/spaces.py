@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
+from belated.envs.actions import bounds_of, options_of
 from belated.envs.rules import refuse, spaces_of, spec_of, unfit
+from belated.experience.choices import decode
 from belated.experience.step import Floats, ProblemShape
 from belated.ranges import flag, non_negative_int, number, positive_int
 
@@ -23,8 +25,8 @@ class Spaces:
 
     Attributes:
         shape: the problem's sizes.
-        low: the smallest action, flat: (A,).
-        high: the largest action, flat: (A,).
+        low: the smallest action, flat: (A,), or a number for each component of a discrete one.
+        high: the largest action, likewise.
         action_shape: what the environment wants actions to be like; flat if None.
     """
 
@@ -46,11 +48,15 @@ class Spaces:
         observations, actions = spaces_of(env)
         spec = spec_of(env)
         assert spec is not None  # an unfit environment has been refused
-        sizes = observations.shape[0], actions.low.size
-        shape = ProblemShape(*sizes, spec.max_length, spec.overlap, spec.phase)
-        low, high = (
-            tuple(bound.astype(np.float32).reshape(-1).tolist())
-            for bound in (actions.low, actions.high)
+        choices, (low, high) = options_of(actions), bounds_of(actions)
+        shape = ProblemShape(
+            observation_size=observations.shape[0],
+            action_size=sum(choices) or len(low),
+            max_length=spec.max_length,
+            overlap=spec.overlap,
+            phase=spec.phase,
+            choices=choices,
+            masked=spec.action_masks,
         )
         return cls(shape, low, high, None if len(actions.shape) == 1 else actions.shape)
 
@@ -67,14 +73,16 @@ class Spaces:
                 f"one has {found}."
             )
 
-    def to_env(self, action: Floats) -> Floats:
-        """From flat actions in [−1, 1] to the environment's; what is outside is clipped."""
+    def to_env(self, action: Floats) -> npt.NDArray[Any]:
+        """From flat actions to the environment's: in [−1, 1], where others are clipped; one-hot."""
         low, high, width = self._bounds
+        if self.shape.choices:
+            return self.shaped(decode(action, self.shape.choices) + low.astype(np.int64))
         scaled = low + (action + 1) / 2 * width
         return self.shaped(np.minimum(np.maximum(scaled, low), high))  # twice as fast as `np.clip`
 
-    def shaped(self, action: Floats) -> Floats:
-        """Flat actions, (..., A), in the environment's shape."""
+    def shaped(self, action: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Flat actions, (..., A) or (..., components), in the environment's shape."""
         if self.action_shape is None:
             return action
         return action.reshape((*action.shape[:-1], *self.action_shape))
@@ -115,16 +123,25 @@ class Spaces:
     def restored(cls, state: dict[str, Any]) -> Spaces:
         """Undo `state`; what was saved before there was a choice has the phase."""
         sizes = dict(state["shape"])
-        phase = flag(sizes.pop("phase", True), "phase")
+        flags = {
+            name: flag(sizes.pop(name, default), name)
+            for name, default in (("phase", True), ("masked", False))
+        }
+        choices = tuple(positive_int(size, "choices") for size in sizes.pop("choices", ()))
         overlap = non_negative_int(sizes.pop("overlap"), "overlap")
         sizes = {name: positive_int(value, name) for name, value in sizes.items()}
-        shape = ProblemShape(overlap=overlap, phase=phase, **sizes)
+        shape = ProblemShape(overlap=overlap, choices=choices, **flags, **sizes)
+        if choices and sum(choices) != shape.action_size:
+            raise ValueError(f"actions of {shape.action_size} numbers cannot be {choices}.")
+        if shape.masked and shape.action_size >= shape.observation_size:
+            raise ValueError("observations are too small to tell which actions are allowed.")
         low, high = (tuple(number(x, side) for x in state[side]) for side in ("low", "high"))
-        if not len(low) == len(high) == shape.action_size:
-            raise ValueError(f"there must be {shape.action_size} bounds of actions.")
+        numbers = len(choices) or shape.action_size
+        if not len(low) == len(high) == numbers:
+            raise ValueError(f"there must be {numbers} bounds of actions.")
         like = state.get("action_shape")
         if like is not None:
             like = tuple(positive_int(size, "action_shape") for size in like)
-            if math.prod(like) != shape.action_size:
-                raise ValueError(f"actions of {shape.action_size} numbers cannot be {like}.")
+            if math.prod(like) != numbers:
+                raise ValueError(f"actions of {numbers} numbers cannot be {like}.")
         return cls(shape, low, high, like)

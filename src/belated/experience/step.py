@@ -17,7 +17,7 @@ class Step(NamedTuple):
     """One step, as a learner records it."""
 
     observation: Array
-    action: Array  # in [−1, 1], except for policies that are clipped on the way out
+    action: Array  # in [−1, 1], except for policies that are clipped on the way out; or one-hot
     reward: float
     next_observation: Array
     terminated: bool
@@ -26,6 +26,7 @@ class Step(NamedTuple):
     interval_end: bool
     revealed: bool
     dense_reward: float = float("nan")
+    duration: float = 1.0  # how much time passed; γ is the discount of a unit of it
 
     @property
     def episode_end(self) -> bool:
@@ -48,21 +49,28 @@ class Step(NamedTuple):
             interval_end=bool(interval["end"]),
             revealed=bool(interval["revealed"]),
             dense_reward=float(info.get("dense_reward", np.nan)),
+            duration=float(info.get("duration", 1.0)),
         )
 
 
 class ProblemShape(NamedTuple):
-    """The sizes that networks depend on, and where the phase is in an observation."""
+    """The sizes that networks depend on, and where things are in an observation.
+
+    An observation is the environment's own, then which actions are allowed, if that is told, then
+    the phase.
+    """
 
     observation_size: int  # phase included
     action_size: int
     max_length: int
     overlap: int
     phase: bool = True  # whether it is told: its place in an observation is there in any case
+    choices: tuple[int, ...] = ()  # how many options each component of a discrete action has
+    masked: bool = False  # whether observations say which options are allowed
 
     @property
     def state_size(self) -> int:
-        """The size of the environment's own observation, without the phase."""
+        """The size of an observation without the phase."""
         return self.observation_size - 1
 
     @property
@@ -76,8 +84,14 @@ class ProblemShape(NamedTuple):
         return self.overlap + self.max_length
 
     def state_of(self, observation: Any) -> Any:
-        """The environment's own observation: (..., D) to (..., D − 1)."""
+        """Observations without the phase: (..., D) to (..., D − 1)."""
         return observation[..., : self.state_size]
+
+    def allowed(self, observation: Any) -> Any:
+        """Which options are allowed, (..., A) of 0 and 1, or None if all are, always."""
+        if not self.masked:
+            return None
+        return observation[..., self.state_size - self.action_size : self.state_size]
 
     def split(self, steps: Any) -> tuple[Any, Any]:
         """Observations (..., D) and actions (..., A) out of steps (..., D + A)."""

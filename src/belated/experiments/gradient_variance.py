@@ -32,7 +32,7 @@ from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch, Needs
 from belated.experience.step import ProblemShape
 from belated.methods import Method, find_method
-from belated.networks import GaussianPolicy
+from belated.networks import StochasticPolicy
 from belated.networks.descent import descend
 from belated.parts import register
 
@@ -61,7 +61,7 @@ class Listener(NamedTuple):
 class ProbeState(NamedTuple):
     """Everything that an update changes: what SAC has, in its order, and two critics more."""
 
-    actor: GaussianPolicy
+    actor: StochasticPolicy
     critics: Critics
     targets: Critics
     log_alpha: jax.Array
@@ -154,7 +154,7 @@ class VarianceProbe(SAC):
         return ProbeState(*sac, hc=hc, rnn=rnn), metrics
 
     def _listen(
-        self, listener: Listener, policy: GaussianPolicy, batch: IntervalBatch
+        self, listener: Listener, policy: StochasticPolicy, batch: IntervalBatch
     ) -> tuple[Listener, Metrics]:
         """Measure a critic's policy gradients, and let it take one step."""
         critic, target, optimizer = listener
@@ -171,7 +171,7 @@ class VarianceProbe(SAC):
 
 
 def final_layer_gradients(
-    policy: GaussianPolicy, critic: Critic, encoding: Any, observation: jax.Array
+    policy: StochasticPolicy, critic: Critic, encoding: Any, observation: jax.Array
 ) -> Any:
     """∇_a Q(τ ∘ (s, a))|_{a=π(s)} ∇_θ π(s) of every single step (Eqs. 5 and 7).
 
@@ -199,12 +199,12 @@ def final_layer_gradients(
     return jax.vmap(of_one_step)(observation, slopes)
 
 
-def _final(policy: GaussianPolicy) -> Any:
+def _final(policy: StochasticPolicy) -> Any:
     return policy.trunk.layers[-1]
 
 
-def _with_final(policy: GaussianPolicy, layer: Any) -> GaussianPolicy:
-    changed: GaussianPolicy = eqx.tree_at(_final, policy, layer)
+def _with_final(policy: StochasticPolicy, layer: Any) -> StochasticPolicy:
+    changed: StochasticPolicy = eqx.tree_at(_final, policy, layer)
     return changed
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from belated.envs.actions import sample
+from belated.envs.rules import allowed_in
 from belated.experience.off_policy import ReplayTraining
 from belated.experience.spaces import Spaces
 from belated.experiments.peers import is_peer
@@ -266,8 +268,9 @@ class Grid:
         for task in {run.settings.task: run.settings for run in runs}.values():
             env = task.make_env()
             Spaces.of(env)
-            env.reset(seed=0)
-            dense = dense and "dense_reward" in env.step(env.action_space.sample())[-1]
+            observation, _ = env.reset(seed=0)
+            action = sample(env.action_space, allowed_in(env, observation))
+            dense = dense and "dense_reward" in env.step(action)[-1]
             env.close()
         for settings in {run.settings.label: run.settings for run in runs}.values():
             if is_peer(settings.method):

@@ -5,25 +5,27 @@ from belated.networks.mlp import MLP, Linear, TanhMLP
 from belated.networks.moments import Moments
 from belated.networks.normalization import NormalizedMLP
 from belated.networks.policies import (
+    BatchNormPolicy,
+    ChoicePolicy,
     DeterministicPolicy,
-    GaussianPolicy,
-    NormalizedGaussianPolicy,
     NormalizedPolicy,
+    StochasticPolicy,
     UnsquashedPolicy,
 )
 from belated.networks.reader import Reader
 
 __all__ = [
     "MLP",
+    "BatchNormPolicy",
+    "ChoicePolicy",
     "DeterministicPolicy",
-    "GaussianPolicy",
     "Linear",
     "Moments",
-    "NormalizedGaussianPolicy",
     "NormalizedMLP",
     "NormalizedPolicy",
     "Reader",
     "ReducedLSTM",
+    "StochasticPolicy",
     "TanhMLP",
     "UnsquashedPolicy",
 ]

@@ -1,104 +1,103 @@
-"""Policies over actions in [−1, 1]^A, and one whose samples are clipped to it."""
+"""Policies: for actions in [−1, 1]^A, or clipped to it, and for discrete ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from belated.experience.step import ProblemShape
+from belated.networks import categorical
+from belated.networks.heads import Head, Outlook, head_of
 from belated.networks.mlp import MLP, TanhMLP
 from belated.networks.moments import Moments
 from belated.networks.normalization import NetworkStatistics, NormalizedMLP
 from belated.networks.plain import PlainPolicy
 
-LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
 
-
-class GaussianPolicy(eqx.Module):
-    """A Gaussian squashed by tanh; its mean and log standard deviation depend on the state."""
+class StochasticPolicy(eqx.Module):
+    """A distribution over actions that depends on the state."""
 
     trunk: MLP
+    shape: ProblemShape = eqx.field(static=True)
 
     def __init__(
-        self,
-        rng: np.random.Generator,
-        observation_size: int,
-        hidden: Sequence[int],
-        action_size: int,
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: Sequence[int]
     ) -> None:
-        self.trunk = MLP(rng, observation_size, hidden, 2 * action_size)
+        self.shape = shape
+        self.trunk = MLP(rng, shape.observation_size, hidden, self.head.outputs)
 
-    def sample(self, observation: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Turn standard normal noise (B, A) into actions (B, A) and their log densities (B,)."""
-        return squashed_sample(self.trunk(observation), noise)
+    @property
+    def head(self) -> Head:
+        """What the outputs stand for."""
+        return head_of(self.shape)
+
+    def outlook(self, observation: jax.Array, noise: jax.Array) -> Outlook:
+        """What may be done in states (B, D), given standard normal noise (B, A)."""
+        return self.head.outlook(self.trunk(observation), observation, noise)
+
+    def act(self, observation: jax.Array, noise: jax.Array) -> jax.Array:
+        """Turn standard normal noise (B, A) into actions (B, A)."""
+        return self.head.act(self.trunk(observation), observation, noise)
 
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
-        return squashed_mode(self.trunk(observation))
+        return self.head.mode(self.trunk(observation), observation)
 
     def plain(self) -> PlainPolicy:
         """The deterministic actions, without JAX."""
-        return PlainPolicy.of(self.trunk.layers, "relu", "tanh").without_spread()
+        return self.head.plain(self.trunk.layers)
 
 
-class NormalizedGaussianPolicy(eqx.Module):
-    """A `GaussianPolicy` with batch normalisation; the statistics are not trained."""
+class BatchNormPolicy(eqx.Module):
+    """A `StochasticPolicy` with batch normalisation; the statistics are not trained."""
 
     trunk: NormalizedMLP
     statistics: NetworkStatistics
+    shape: ProblemShape = eqx.field(static=True)
 
     def __init__(
-        self,
-        rng: np.random.Generator,
-        observation_size: int,
-        hidden: Sequence[int],
-        action_size: int,
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: Sequence[int]
     ) -> None:
-        self.trunk = NormalizedMLP(rng, observation_size, hidden, 2 * action_size)
+        self.shape = shape
+        self.trunk = NormalizedMLP(rng, shape.observation_size, hidden, self.head.outputs)
         self.statistics = self.trunk.fresh_statistics
 
-    def replaced(
-        self, trunk: NormalizedMLP, statistics: NetworkStatistics
-    ) -> NormalizedGaussianPolicy:
+    def replaced(self, trunk: NormalizedMLP, statistics: NetworkStatistics) -> BatchNormPolicy:
         """The policy with another trunk and other statistics."""
-        made: NormalizedGaussianPolicy = eqx.tree_at(
+        made: BatchNormPolicy = eqx.tree_at(
             lambda policy: (policy.trunk, policy.statistics), self, (trunk, statistics)
         )
         return made
 
-    def sample(self, observation: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Turn standard normal noise (B, A) into actions (B, A) and their log densities (B,)."""
-        return squashed_sample(self.trunk(observation, self.statistics), noise)
+    @property
+    def head(self) -> Head:
+        """What the outputs stand for."""
+        return head_of(self.shape)
+
+    def outlook(self, observation: jax.Array, noise: jax.Array) -> Outlook:
+        """What may be done in states (B, D), given standard normal noise (B, A)."""
+        return self.head.outlook(self._outputs(observation), observation, noise)
+
+    def act(self, observation: jax.Array, noise: jax.Array) -> jax.Array:
+        """Turn standard normal noise (B, A) into actions (B, A)."""
+        return self.head.act(self._outputs(observation), observation, noise)
 
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
-        return squashed_mode(self.trunk(observation, self.statistics))
+        return self.head.mode(self._outputs(observation), observation)
+
+    def _outputs(self, observation: jax.Array) -> jax.Array:
+        return self.trunk(observation, self.statistics)
 
     def plain(self) -> PlainPolicy:
         """The deterministic actions, without JAX."""
-        layers = self.trunk.folded(self.statistics)
-        return PlainPolicy.of(layers, "relu", "tanh").without_spread()
-
-
-def squashed_sample(outputs: jax.Array, noise: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Turn a trunk's outputs (B, 2A) and normal noise (B, A) into actions and log densities."""
-    mean, log_std = jnp.split(outputs, 2, axis=-1)
-    log_std = jnp.clip(log_std, LOG_STD_MIN, LOG_STD_MAX)
-    raw = mean + jnp.exp(log_std) * noise
-    log_normal = -0.5 * noise**2 - log_std - 0.5 * math.log(2 * math.pi)
-    # log(1 − tanh²(u)), in a form that does not underflow for large |u|
-    size = jnp.abs(raw)
-    log_slope = 2 * (math.log(2) - size - jnp.log(1 + jnp.exp(-2 * size)))
-    return jnp.tanh(raw), jnp.sum(log_normal - log_slope, axis=-1)
-
-
-def squashed_mode(outputs: jax.Array) -> jax.Array:
-    """The deterministic action for a trunk's outputs (B, 2A)."""
-    return jnp.tanh(jnp.split(outputs, 2, axis=-1)[0])
+        return self.head.plain(self.trunk.folded(self.statistics))
 
 
 class DeterministicPolicy(eqx.Module):
@@ -147,38 +146,95 @@ class UnsquashedPolicy(eqx.Module):
         """The most likely action."""
         return self.trunk(observation)
 
-    def mode(self, observation: jax.Array) -> jax.Array:
+    def act(
+        self, observation: jax.Array, noise: jax.Array, allowed: jax.Array | None = None
+    ) -> jax.Array:
+        """Turn standard normal noise (B, A) into actions (B, A)."""
+        return self.mean(observation) + jnp.exp(self.log_std) * noise
+
+    def mode(self, observation: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
         """The deterministic action, within bounds."""
         return jnp.clip(self.mean(observation), -1, 1)
 
-    def log_prob(self, observation: jax.Array, action: jax.Array) -> jax.Array:
+    def log_prob(
+        self, observation: jax.Array, action: jax.Array, allowed: jax.Array | None = None
+    ) -> jax.Array:
         """The log densities of actions (..., A): (...)."""
         noise = (action - self.mean(observation)) * jnp.exp(-self.log_std)
         return jnp.sum(-0.5 * noise**2 - self.log_std - 0.5 * math.log(2 * math.pi), axis=-1)
 
-    def entropy(self) -> jax.Array:
-        """The entropy, the same in every state."""
+    def entropy(self, observation: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
+        """The entropy, the same in every state: ()."""
         return jnp.sum(self.log_std + 0.5 * math.log(2 * math.pi * math.e))
+
+    def plain(self, shape: ProblemShape, **normalization: Any) -> PlainPolicy:
+        """The deterministic actions, without JAX."""
+        return PlainPolicy.of(self.trunk.layers, "tanh", "clip", **normalization)
+
+
+class ChoicePolicy(eqx.Module):
+    """A distribution over discrete actions, which may not all be ``allowed`` (..., A)."""
+
+    trunk: TanhMLP
+    choices: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: Sequence[int]
+    ) -> None:
+        sizes = shape.observation_size, hidden, shape.action_size
+        self.trunk = TanhMLP(rng, *sizes, output_scale=0.01)
+        self.choices = shape.choices
+
+    def log_probabilities(
+        self, observation: jax.Array, allowed: jax.Array | None = None
+    ) -> jax.Array:
+        """Those of each component's options: (..., A)."""
+        return categorical.log_probabilities(self.trunk(observation), self.choices, allowed)
+
+    def act(
+        self, observation: jax.Array, noise: jax.Array, allowed: jax.Array | None = None
+    ) -> jax.Array:
+        """Turn standard normal noise (B, A) into actions (B, A)."""
+        return categorical.drawn(self.log_probabilities(observation, allowed), noise, self.choices)
+
+    def mode(self, observation: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
+        """The likeliest action."""
+        return categorical.likeliest(self.log_probabilities(observation, allowed), self.choices)
+
+    def log_prob(
+        self, observation: jax.Array, action: jax.Array, allowed: jax.Array | None = None
+    ) -> jax.Array:
+        """The log probabilities of actions (..., A): (...)."""
+        return jnp.sum(self.log_probabilities(observation, allowed) * action, axis=-1)
+
+    def entropy(self, observation: jax.Array, allowed: jax.Array | None = None) -> jax.Array:
+        """The entropy in each state: (...)."""
+        return categorical.entropy(self.log_probabilities(observation, allowed))
+
+    def plain(self, shape: ProblemShape, **normalization: Any) -> PlainPolicy:
+        """The deterministic actions, without JAX."""
+        policy = PlainPolicy.of(self.trunk.layers, "tanh", "choose", **normalization)
+        return policy.choosing(shape)
 
 
 class NormalizedPolicy(eqx.Module):
-    """An `UnsquashedPolicy` that sees normalised observations."""
+    """An `UnsquashedPolicy` or a `ChoicePolicy` that sees normalised observations."""
 
-    policy: UnsquashedPolicy
+    policy: UnsquashedPolicy | ChoicePolicy
     normalizer: Moments
+    shape: ProblemShape = eqx.field(static=True)
 
-    def sample(self, observation: jax.Array, noise: jax.Array) -> jax.Array:
+    def act(self, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Turn standard normal noise (B, A) into actions (B, A)."""
-        mean = self.policy.mean(self.normalizer.normalize(observation))
-        return mean + jnp.exp(self.policy.log_std) * noise
+        seen = self.normalizer.normalize(observation)
+        return self.policy.act(seen, noise, self.shape.allowed(observation))
 
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
-        return self.policy.mode(self.normalizer.normalize(observation))
+        seen = self.normalizer.normalize(observation)
+        return self.policy.mode(seen, self.shape.allowed(observation))
 
     def plain(self) -> PlainPolicy:
         """The deterministic actions, without JAX."""
         mean, scale, bound = self.normalizer.normalization
-        return PlainPolicy.of(
-            self.policy.trunk.layers, "tanh", "clip", mean=mean, scale=scale, bound=bound
-        )
+        return self.policy.plain(self.shape, mean=mean, scale=scale, bound=bound)

@@ -236,7 +236,7 @@ def optimal(
     last: tuple[Floats, Floats, Floats] | None = None
     while True:
         q = q_values(unrolled, policy)
-        values = np.bincount(unrolled.node, policy * q, len(unrolled.nodes))
+        values: Floats = np.bincount(unrolled.node, policy * q, len(unrolled.nodes)).astype(float)
         if last is not None and values.sum() <= last[2].sum():
             return last[:2]  # only rounding was gained
         last = policy, q, values

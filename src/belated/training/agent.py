@@ -314,7 +314,7 @@ class Agent:
         state: None = None,
         episode_start: None = None,
         deterministic: bool = True,
-    ) -> tuple[npt.NDArray[np.float32], None]:
+    ) -> tuple[npt.NDArray[Any], None]:
         """Return the action for an observation, or the actions for a batch of them.
 
         The signature is Stable-Baselines3's; there is no recurrent state, so it is always None.
@@ -338,8 +338,9 @@ class Agent:
             actor = self.learner.state.actor
             self._plain_policy = None
             as_usual = type(self.method.backbone).mode is Backbone.mode
-            if as_usual and hasattr(actor, "plain"):
-                self._plain_policy = actor.plain().within(self.spaces.low, self.spaces.high)
+            plain = actor.plain() if as_usual and hasattr(actor, "plain") else None
+            if plain is not None:
+                self._plain_policy = plain.within(self.spaces.low, self.spaces.high)
             self._plain_of = self.learner.leaves
         return self._plain_policy
 
@@ -356,7 +357,7 @@ class Agent:
         if policy is None:
             raise ValueError(
                 "This policy cannot be exported: its backbone has a `mode` of its own, or its "
-                "actor has no method `plain`."
+                "actor is no single network."
             )
         export(policy, Path(path))
 

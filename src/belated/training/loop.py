@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from belated.experience.base import Experience, Metrics
+from belated.experience.choices import random_actions
 from belated.experience.lanes import Lanes
 from belated.experience.step import Array, Floats, Step
 from belated.methods import Method
@@ -83,10 +84,10 @@ class Loop:
 
     def _actions(self, steps: int) -> Floats:
         observation = self.lanes.observation
-        shape = (len(observation), self.lanes.shape.action_size)
         if steps < self._random_steps:
-            return self._exploration.uniform(-1, 1, shape).astype(np.float32)
-        noise = self._exploration.standard_normal(shape, np.float32)
+            return random_actions(self._exploration, observation, self.lanes.shape)
+        size = (len(observation), self.lanes.shape.action_size)
+        noise = self._exploration.standard_normal(size, np.float32)
         actions = self._learner.act(observation, noise)
         if not np.isfinite(actions).all():
             raise LearningError(

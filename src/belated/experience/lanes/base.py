@@ -51,7 +51,7 @@ class Lanes(Protocol):
         """
 
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
-        """Take actions in [−1, 1], shape (lanes, A), and return (lane, step) of each transition."""
+        """Take flat actions, (lanes, A), and return (lane, step) of each transition."""
 
     def state(self) -> dict[str, Array]:
         """Everything there is to save, as arrays by name."""
@@ -108,7 +108,7 @@ class SeededLanes:
         self._taken[lane] = []
 
     def step(self, actions: Floats) -> list[tuple[int, Step]]:
-        """Take actions in [−1, 1], shape (lanes, A), and return (lane, step) of each transition.
+        """Take flat actions, (lanes, A), and return (lane, step) of each transition.
 
         After an error the lanes are as they were before, although the environments are not.
         """
@@ -218,5 +218,5 @@ def refuse_time_limit(seconds: float | None) -> None:
 
 def rules_for(shape: ProblemShape) -> IntervalRules:
     """What the steps of a lane are held to."""
-    spec = IntervalSpec(shape.max_length, shape.overlap, shape.phase)
-    return IntervalRules(spec, shape.observation_size)
+    spec = IntervalSpec(shape.max_length, shape.overlap, shape.phase, shape.masked)
+    return IntervalRules(spec, shape.observation_size, shape.choices)

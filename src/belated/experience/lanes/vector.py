@@ -234,11 +234,12 @@ def _transition(
 
 
 def _info_of(infos: dict[str, Any], lane: int) -> dict[str, Any]:
-    """The interval and the dense reward of one lane, out of a vector environment's arrays."""
+    """What one lane says of its step, out of a vector environment's arrays."""
     interval = infos.get("interval", {})
     info: dict[str, Any] = {
         "interval": {key: values[lane] for key, values in interval.items() if key[0] != "_"}
     }
-    if "dense_reward" in infos:
-        info["dense_reward"] = infos["dense_reward"][lane]
+    for name in ("dense_reward", "duration"):
+        if name in infos and infos.get(f"_{name}", np.ones(lane + 1, bool))[lane]:
+            info[name] = infos[name][lane]
     return info
