@@ -23,9 +23,22 @@ class Policy:
             if n > 0:
                 x = np.maximum(x, 0) if f["activation"] == "relu" else np.tanh(x)
             x = x @ f[f"weight{n}"] + f[f"bias{n}"]
+        if f["squash"] == "choose":
+            return self.choose(x, np.asarray(observation))
         x = np.tanh(x) if f["squash"] == "tanh" else np.clip(x, -1, 1)
         x = np.clip(f["low"] + (x + 1) / 2 * (f["high"] - f["low"]), f["low"], f["high"])
         return x.astype(np.float32)
+
+    def choose(self, scores: Any, observation: Any) -> Any:
+        """Discrete actions: the best option that is allowed, a number for each component."""
+        f, codes = self.file, self.file["codes"]  # which options each score is of
+        if "mask" in f:
+            allowed = observation[..., int(f["mask"]) :][..., : codes.shape[1]]
+            scores = np.where(allowed @ codes.T == codes.sum(axis=1), scores, -np.inf)
+        if f["joint"]:
+            scores = codes[scores.argmax(axis=-1)]
+        parts = np.split(scores, np.cumsum(f["choices"])[:-1], axis=-1)
+        return f["low"].astype(int) + np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
 
 
 if __name__ == "__main__":

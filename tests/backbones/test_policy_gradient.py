@@ -25,7 +25,7 @@ from belated.backbones.policy_gradient import (
 from belated.backbones.ppo import Networks, PPOState, Samples, acted
 from belated.credit import Dense, Revealed
 from belated.experience.rollout import Rollout
-from belated.networks import Moments, UnsquashedPolicy
+from belated.networks import Moments
 
 SHAPE = shape_of(5, 0)
 PPO_SMALL = PPO(hidden=(8, 8), epochs=2, minibatches=4, rollout_steps=30)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exported import ROOT, npz_actions, onnx_actions
 from small_agents import delayed, small_agent
 
 import belated
@@ -17,7 +17,6 @@ from belated import Agent
 from belated.backbones import SAC
 from belated.training.learner import Learner
 
-ROOT = Path(__file__).parents[2]
 METHODS = ["hc-singleton", "td3", "crossq-hc-singleton", "ppo", "lirpg"]
 
 
@@ -31,20 +30,6 @@ def observations(agent: Agent) -> Any:
 def agent(request: pytest.FixtureRequest) -> Agent:
     env = belated.make("Pendulum-v1", interval="2:5")
     return small_agent(request.param, env).learn(120)  # actions from −2 to 2
-
-
-def onnx_actions(path: Path, rows: Any) -> Any:
-    import onnx
-    from onnx.reference import ReferenceEvaluator
-
-    model = onnx.load(path)
-    assert model.opset_import[0].version == 17
-    (actions,) = ReferenceEvaluator(model).run(None, {"observation": rows})
-    return actions
-
-
-def npz_actions(path: Path, rows: Any) -> Any:
-    return runpy.run_path(str(ROOT / "examples" / "run_policy.py"))["Policy"](str(path))(rows)
 
 
 @pytest.mark.parametrize("kind", ["onnx", "npz"])

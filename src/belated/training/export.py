@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import belated
+from belated.experience.choices import decode, joint_codes
 from belated.networks.plain import PlainPolicy
 from belated.training.persistence import write_whole
 
@@ -39,6 +40,10 @@ def as_npz(policy: PlainPolicy) -> bytes:
     """The policy as arrays; docs/deploying.md has the loader."""
     names = ("mean", "scale", "bound", "low", "high", "activation", "squash")
     arrays: dict[str, Any] = {name: getattr(policy, name) for name in names}
+    if policy.choices:
+        arrays |= {"choices": np.array(policy.choices), "joint": policy.joint}
+        arrays["codes"] = _codes(policy)
+        arrays |= {} if policy.mask is None else {"mask": policy.mask}
     arrays |= {f"weight{n}": weight for n, weight in enumerate(policy.weights)}
     arrays |= {f"bias{n}": bias for n, bias in enumerate(policy.biases)}
     for name, array in arrays.items():
@@ -52,7 +57,7 @@ def as_npz(policy: PlainPolicy) -> bytes:
 def as_onnx(policy: PlainPolicy) -> bytes:
     """The policy as an ONNX model: observations (batch, D) to actions (batch, A).
 
-    The numbers are stored in float32 and computed with in float64, as `PlainPolicy` does.
+    Discrete actions are integers, (batch, components). The numbers are stored in float32 and computed with in float64, as `PlainPolicy` does.
     """
     try:
         import onnx
@@ -72,6 +77,11 @@ def as_onnx(policy: PlainPolicy) -> bytes:
         constants.append(numpy_helper.from_array(np.asarray(value, np.float32), name))
         return then("Cast", name, to=TensorProto.DOUBLE)
 
+    def whole(value: Any) -> str:
+        name = f"constant{len(constants)}"
+        constants.append(numpy_helper.from_array(np.asarray(value, np.int64), name))
+        return name
+
     x = then("Cast", "observation", to=TensorProto.DOUBLE)
     if np.isfinite(policy.bound):
         x = then("Div", then("Sub", x, constant(policy.mean)), constant(policy.scale))
@@ -80,16 +90,21 @@ def as_onnx(policy: PlainPolicy) -> bytes:
         if number > 0:
             x = then("Relu" if policy.activation == "relu" else "Tanh", x)
         x = then("Gemm", x, constant(weight), constant(bias))
-    x = then("Tanh", x) if policy.squash == "tanh" else then("Clip", x, constant(-1), constant(1))
-    low, high = constant(policy.low), constant(policy.high)
-    width = then("Div", then("Sub", high, low), constant(2))
-    x = then("Add", then("Mul", then("Add", x, constant(1)), width), low)
-    x = then("Min", then("Max", x, low), high)
-    then("Cast", x, output="action", to=TensorProto.FLOAT)
-    sizes = len(policy.mean), len(policy.biases[-1])
+    if policy.choices:
+        _choose(policy, x, then, constant, whole)
+    else:
+        clipped = policy.squash == "clip"
+        x = then("Clip", x, constant(-1), constant(1)) if clipped else then("Tanh", x)
+        low, high = constant(policy.low), constant(policy.high)
+        width = then("Div", then("Sub", high, low), constant(2))
+        x = then("Add", then("Mul", then("Add", x, constant(1)), width), low)
+        x = then("Min", then("Max", x, low), high)
+        then("Cast", x, output="action", to=TensorProto.FLOAT)
+    kinds = TensorProto.FLOAT, TensorProto.INT64 if policy.choices else TensorProto.FLOAT
+    sizes = len(policy.mean), len(policy.choices) or len(policy.biases[-1])
     observation, action = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", size])
-        for name, size in zip(("observation", "action"), sizes, strict=True)
+        helper.make_tensor_value_info(name, kind, ["batch", size])
+        for name, kind, size in zip(("observation", "action"), kinds, sizes, strict=True)
     )
     graph = helper.make_graph(nodes, "policy", [observation], [action], constants)
     model = helper.make_model(
@@ -102,3 +117,37 @@ def as_onnx(policy: PlainPolicy) -> bytes:
     onnx.checker.check_model(model)
     data: bytes = model.SerializeToString()
     return data
+
+
+def _codes(policy: PlainPolicy) -> Any:
+    """Which options each output stands for: (outputs, options) of 0 and 1."""
+    return joint_codes(policy.choices) if policy.joint else np.eye(sum(policy.choices))
+
+
+def _choose(policy: PlainPolicy, scores: str, then: Any, constant: Any, whole: Any) -> None:
+    """Add what `PlainPolicy` does with the scores of options, or of joint actions."""
+    options = sum(policy.choices)
+    codes = _codes(policy)
+    if policy.mask is not None:
+        ends = whole([policy.mask]), whole([policy.mask + options])
+        mask = then("Cast", then("Slice", "observation", *ends, whole([1])), to=_DOUBLE)
+        needed = len(policy.choices) if policy.joint else 1
+        agreeing = then("MatMul", mask, constant(codes.T))
+        allowed = then("Greater", agreeing, constant(needed - 0.5))
+        scores = then("Where", allowed, scores, constant(-1e30))
+    if policy.joint:
+        numbers = then("ArgMax", scores, axis=1, keepdims=0)
+        picks = then("Gather", whole(decode(codes, policy.choices)), numbers)
+    else:
+        ends = np.cumsum(policy.choices).tolist()
+        parts = [
+            then("Slice", scores, whole([end - size]), whole([end]), whole([1]))
+            for end, size in zip(ends, policy.choices, strict=True)
+        ]
+        best = [then("ArgMax", part, axis=1, keepdims=1) for part in parts]
+        picks = then("Concat", *best, axis=1)
+    then("Add", picks, whole(policy.low), output="action")
+
+
+_DOUBLE = 11
+"""ONNX's number for float64."""
