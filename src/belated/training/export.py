@@ -57,7 +57,8 @@ def as_npz(policy: PlainPolicy) -> bytes:
 def as_onnx(policy: PlainPolicy) -> bytes:
     """The policy as an ONNX model: observations (batch, D) to actions (batch, A).
 
-    Discrete actions are integers, (batch, components). The numbers are stored in float32 and computed with in float64, as `PlainPolicy` does.
+    Discrete actions are integers, (batch, components). The numbers are stored in float32 and
+    computed with in float64, as `PlainPolicy` does.
     """
     try:
         import onnx
