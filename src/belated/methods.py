@@ -18,6 +18,7 @@ from typing import Any
 
 from belated.backbones import DQN, LIRPG, PPO, SAC, TD3, Backbone, CrossQ
 from belated.backbones.base import require_part
+from belated.backbones.normalized import Normalized
 from belated.credit import IRCR, RRD, Dense, Revealed, Rudder
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.experience.base import Training
@@ -71,6 +72,13 @@ class Method:
         if self.training is None:
             object.__setattr__(self, "training", kind())
         require_part(self.backbone, self.training, kind, f"is trained by {kind.__name__}")
+
+    @property
+    def trained(self) -> Backbone:
+        """The backbone, behind what normalises observations for it if that is asked for."""
+        if self.training.normalize_observations:
+            return Normalized(self.backbone)
+        return self.backbone
 
 
 _PARTS: dict[str, dict[str, Any]] = {

@@ -81,8 +81,8 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     gradient = -(log_prob.mean() - shape.action_size)
     step = float(after.log_alpha - state.log_alpha)
     assert step == pytest.approx(-3e-4 * np.sign(gradient), rel=1e-3)
-    old, slow = (x.targets[0].network.layers[0].weight for x in (before, updated))
-    new = updated.critics[0].network.layers[0].weight
+    old, slow = (x.targets[0].network.network.layers[0].weight for x in (before, updated))
+    new = updated.critics[0].network.network.layers[0].weight
     np.testing.assert_allclose(slow, old + 0.005 * (new - old), atol=1e-7)
     assert (jax.random.key_data(after.key) == jax.random.key_data(key)).all()
 

@@ -43,12 +43,13 @@ def numpy_advantages(
             weight = 1.0
             for later in range(time, int(rollout.mask[:, lane].sum())):
                 stays = 0.0 if rollout.terminated[later, lane] else 1.0
-                following = gamma * stays * next_value[later, lane]
+                decay = gamma ** rollout.duration[later, lane]
+                following = decay * stays * next_value[later, lane]
                 delta = reward[later, lane] + following - value[later, lane]
                 advantage[time, lane] += weight * delta
                 if rollout.episode_end[later, lane]:
                     break
-                weight *= gamma * lam
+                weight *= decay * lam
     return advantage
 
 
@@ -59,6 +60,8 @@ def test_advantages_equal_the_sum_over_later_steps(seed: int, lanes: int) -> Non
     rng = np.random.default_rng(seed)
     value, next_value = rng.normal(size=(2, *rollout.mask.shape))  # in padding too
     reward = np.where(rollout.mask > 0, rng.normal(size=rollout.mask.shape), 1e3)
+    durations = rng.integers(0, 3, rollout.duration.shape)
+    rollout = rollout._replace(duration=durations.astype(np.float32))
     assert (rollout.mask == 0).any()
     assert (rollout.terminated != rollout.episode_end).any()
     actual = advantages_of(reward, value, next_value, rollout, (0.9, 0.8))
@@ -68,12 +71,15 @@ def test_advantages_equal_the_sum_over_later_steps(seed: int, lanes: int) -> Non
 
 def test_discounted_sums_start_anew_with_each_episode() -> None:
     rollout = random_rollout(1, lanes=2, steps=40)
+    durations = np.random.default_rng(0).integers(0, 3, rollout.duration.shape)
+    rollout = rollout._replace(duration=durations.astype(np.float32))
     actual = np.asarray(quick_jit(discounted_so_far)(rollout.reward, rollout, 0.9))
     for lane in range(2):
         total = 0.0
         for time in range(len(rollout.mask)):
-            total = rollout.reward[time, lane] + 0.9 * total
+            total = rollout.reward[time, lane] + total
             assert actual[time, lane] == pytest.approx(total, abs=1e-5)
+            total *= 0.9 ** durations[time, lane]
             if rollout.episode_end[time, lane]:
                 total = 0.0
 

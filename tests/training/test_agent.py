@@ -142,7 +142,8 @@ def test_a_run_folder_holds_progress_and_checkpoint(tmp_path: Path) -> None:
         (lambda: Agent("sac", gym.make("Pendulum-v1")), r"belated\.delay"),
         (lambda: Agent("sac", belated.DelayReward(RandomEnv(), 5)), "IntervalPhase"),
         (lambda: Agent("sac", TimeLimit(delayed(), 10)), "A TimeLimit is outside"),
-        (lambda: Agent("sac", belated.delay(gym.make("CartPole-v1"), 5)), "Box with finite"),
+        (lambda: Agent("td3", belated.delay(gym.make("CartPole-v1"), 5)), "cannot be discrete"),
+        (lambda: Agent("dqn", delayed()), "must be discrete"),
         (lambda: Agent("sac", delayed(), replay_size=5), "at least"),
         (lambda: SAC(credit=Rudder()), "SAC needs a credit rule for a replay, not Rudder"),  # type: ignore[arg-type]
         (lambda: PPO(credit=ReplayOnly()), "PPO needs a credit rule for rollouts, not "),  # type: ignore[arg-type]

@@ -62,7 +62,12 @@ _COLOURS = {
 }
 """Chosen by search: any two are far apart in Lab, also as seen without red or green cones, and all
 stand out from white and from the report's dark page."""
-_BACKBONES: dict[str, Dashes] = {"": (), "crossq": _LONG, "td3": DOTS}
+_BACKBONES: dict[str, Dashes] = {
+    "": (),
+    "crossq": _LONG,
+    "td3": DOTS,
+    "dqn": _DASH_DASH_DOT,
+}
 
 
 def _known_looks() -> dict[str, Look]:

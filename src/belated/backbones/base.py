@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from belated.experience.base import Metrics, Training
 from belated.experience.batch import Needs
 from belated.experience.step import ProblemShape
+from belated.networks.plain import PlainPolicy
 
 
 @runtime_checkable
@@ -45,6 +46,12 @@ class Backbone(Protocol):
         """The deterministic actions, in [−1, 1] or one-hot, for observations (B, D)."""
         action: jax.Array = actor.mode(observation)
         return action
+
+    def plain(self, actor: Any) -> PlainPolicy | None:
+        """The deterministic actions without JAX, if the actor has such a form."""
+        as_usual = type(self).mode is Backbone.mode and hasattr(actor, "plain")
+        policy: PlainPolicy | None = actor.plain() if as_usual else None
+        return policy
 
     def update(self, state: Any, data: Any) -> tuple[Any, Metrics]:
         """Learn from an `IntervalBatch` or a `Rollout`; return the new state and metrics."""

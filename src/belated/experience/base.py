@@ -87,6 +87,10 @@ class Training(Protocol):
     def precision(self) -> str:
         """The precision of the factors of hidden layers' products in an update."""
 
+    @property
+    def normalize_observations(self) -> bool:
+        """Whether the backbone sees observations that were normalised for it."""
+
     def experience(
         self, backbone: Any, shape: ProblemShape, lanes: int, rng: np.random.Generator
     ) -> Experience:

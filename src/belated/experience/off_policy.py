@@ -13,7 +13,7 @@ from belated.experience.best_episodes import BestEpisodes
 from belated.experience.replay import IntervalReplay, replay_of
 from belated.experience.step import Array, ProblemShape, Step
 from belated.parts import register
-from belated.ranges import checked, non_negative_int, one_of, positive_int
+from belated.ranges import checked, flag, non_negative_int, one_of, positive_int
 
 
 @register
@@ -33,6 +33,8 @@ class ReplayTraining:
         precision: of the factors of hidden layers' products in an update, "float32" or "bfloat16".
             The latter is faster on CPUs with instructions for it; sums, parameters, and what enters
             or leaves a network, stay float32.
+        normalize_observations: whether observations are shifted and scaled by the running mean and
+            standard deviation of those that were sampled; masks of actions and the phase are not.
     """
 
     batch_size: int = 128
@@ -42,6 +44,7 @@ class ReplayTraining:
     updates_per_step: int = 1
     updates_per_dispatch: int = 1
     precision: str = "float32"
+    normalize_observations: bool = False
 
     def __post_init__(self) -> None:
         checked(
@@ -53,6 +56,7 @@ class ReplayTraining:
             updates_per_step=positive_int,
             updates_per_dispatch=positive_int,
             precision=one_of("float32", "bfloat16"),
+            normalize_observations=flag,
         )
         if self.replay_size < self.batch_size:
             raise ValueError(

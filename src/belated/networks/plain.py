@@ -74,6 +74,11 @@ class PlainPolicy:
         joint = joint and len(shape.choices) > 1  # (else it makes no difference)
         return replace(self, choices=shape.choices, mask=mask, joint=joint)
 
+    def seeing(self, mean: Any, scale: Any, bound: float) -> PlainPolicy:
+        """The same with observations that are normalised first."""
+        mean, scale = (np.asarray(x, np.float64) for x in (mean, scale))
+        return replace(self, mean=mean, scale=scale, bound=bound)
+
     def within(self, low: Any, high: Any) -> PlainPolicy:
         """The same with actions from ``low`` to ``high`` instead of −1 to 1."""
         return replace(self, low=np.asarray(low, np.float64), high=np.asarray(high, np.float64))

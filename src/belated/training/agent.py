@@ -87,7 +87,7 @@ class Agent:
         """How many environment steps the agent has learned from."""
         self.env_errors = 0
         """How often environments were made anew because they had failed."""
-        self.learner = Learner(method.backbone, spaces.shape, seed, method.training.precision)
+        self.learner = Learner(method.trained, spaces.shape, seed, method.training.precision)
         self.journal = Journal()
         self.env: AnyEnv | None = None
         self.folder: Path | None = None
@@ -335,12 +335,8 @@ class Agent:
     def _plain(self) -> PlainPolicy | None:
         """The policy without JAX, if there is one; it is made anew when the agent has learned."""
         if self._plain_of is not self.learner.leaves:
-            actor = self.learner.state.actor
-            self._plain_policy = None
-            as_usual = type(self.method.backbone).mode is Backbone.mode
-            plain = actor.plain() if as_usual and hasattr(actor, "plain") else None
-            if plain is not None:
-                self._plain_policy = plain.within(self.spaces.low, self.spaces.high)
+            plain = self.method.trained.plain(self.learner.state.actor)
+            self._plain_policy = plain and plain.within(self.spaces.low, self.spaces.high)
             self._plain_of = self.learner.leaves
         return self._plain_policy
 
@@ -469,7 +465,7 @@ class Agent:
         with checkpoint.reading(path):
             spaces = Spaces.restored(manifest["spaces"])
             method = from_json(manifest["method"])
-            checkpoint.require_plausible(method.backbone, spaces.shape, saved.state_size)
+            checkpoint.require_plausible(method.trained, spaces.shape, saved.state_size)
             agent._set_up(method, spaces, non_negative_int(manifest["seed"], "The seed"))
             agent.learner.leaves = saved.state(agent.learner.state)
             agent.steps = non_negative_int(manifest["steps"], "The number of steps")

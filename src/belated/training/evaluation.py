@@ -101,5 +101,5 @@ def credit_of(
             "rudder)."
         )
     parts = method.training.in_order(method.backbone, shape, episode.steps)
-    credit = [np.ravel(method.backbone.credit_of(state, part)) for part in parts]
+    credit = [np.ravel(method.trained.credit_of(state, part)) for part in parts]
     return np.concatenate(credit).astype(np.float64)
