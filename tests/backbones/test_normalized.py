@@ -35,9 +35,9 @@ def test_units_of_measurement_do_not_matter(name: str) -> None:
     rows = np.random.default_rng(0).uniform(0, 1, (50, 4)).astype(np.float32)
     there = rows.copy()
     there[:, :3] = 8 * rows[:, :3] + np.array([4.0, -2.0, 0.5])
-    np.testing.assert_allclose(plain.predict(rows)[0], other.predict(there)[0], atol=2e-3)
+    np.testing.assert_allclose(plain.predict(rows)[0], other.predict(there)[0], atol=2e-2)
     raw = [agent_of(name, env, False).learn(45) for env in (RandomEnv(), OtherUnits(RandomEnv()))]
-    assert not np.allclose(raw[0].predict(rows)[0], raw[1].predict(there)[0], atol=2e-2)
+    assert not np.allclose(raw[0].predict(rows)[0], raw[1].predict(there)[0], atol=0.2)
 
 
 def test_the_moments_are_those_of_what_was_sampled() -> None:
