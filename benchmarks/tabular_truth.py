@@ -28,7 +28,7 @@ from belated.tabular import (
 )
 
 METHODS = ("hc-rnn", "q-rnn", "dqn-hc-rnn", "sac", "dqn")
-RANDOM_STEPS, STEPS = 3_000, 9_000
+RANDOM_STEPS, STEPS, EPISODE = 10_000, 20_000, 100
 SMALL: dict[str, Any] = {
     "hidden": (32, 32),
     "batch_size": 64,
@@ -36,7 +36,7 @@ SMALL: dict[str, Any] = {
     "learning_starts": RANDOM_STEPS,
     "tau": 0.01,
 }
-NEARLY_GREEDY: dict[str, Any] = {"initial_temperature": 0.005, "temperature_learning_rate": 0.0}
+NEARLY_GREEDY: dict[str, Any] = {"initial_temperature": 0.3, "entropy_fraction": 0.05}
 
 
 def problems() -> dict[str, TabularDRMDP]:
@@ -69,10 +69,12 @@ def learned_table(agent: belated.Agent, problem: TabularDRMDP) -> Any:
 
 def measure(problem: TabularDRMDP, method: str, seed: int) -> dict[str, float]:
     """Train an agent and compare its J with the best one's."""
-    env = belated.IntervalPhase(TabularEnv(problem, discrete=True), action_masks=True)
+    env = belated.IntervalPhase(TabularEnv(problem, EPISODE, discrete=True), action_masks=True)
     changes = SMALL | ({} if method.startswith("dqn") else NEARLY_GREEDY)
     if "rnn" in method:
         changes = changes | {"units": 24}
+    if "hc" in method:  # with random lengths λ > 0 pulls H away from what it should be
+        changes = changes | {"regularizer": 0.0}
     agent = belated.Agent(method, env, seed=seed, gamma=problem.gamma, **changes)
     agent.learn(STEPS)
     unrolled = unroll(problem)
