@@ -194,3 +194,15 @@ def test_masked_environments_can_be_checked(kind: str) -> None:
     report = belated.check_delayed_env(choice_env(kind, masked=True), steps=300)
     assert report.ok, report
     assert report.intervals > 20
+
+
+def test_masks_that_nobody_asked_for_are_noticed() -> None:
+    env = belated.delay(gym.make("Taxi-v4"), interval=5)
+    with pytest.warns(UserWarning, match="action_masks=True"):
+        env.reset(seed=0)
+    made = belated.make("Taxi-v4", interval=5)
+    assert made.get_wrapper_attr("interval_spec").action_masks
+    assert made.observation_space.shape == (500 + 6 + 1,)
+    assert belated.check_delayed_env(made, steps=200).ok
+    plain = belated.make("CartPole-v1", interval=5)
+    assert not plain.get_wrapper_attr("interval_spec").action_masks

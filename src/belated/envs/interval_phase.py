@@ -57,6 +57,7 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._is_flat = space is env.observation_space
         self._own = space.shape[0]
         self._options = options_of(env.action_space) if action_masks else ()
+        self._may_be_masked = not action_masks and bool(options_of(env.action_space))
         if action_masks and not self._options:
             raise ValueError(f"Only discrete actions can be masked, not {env.action_space}.")
         self._size = self._own + sum(self._options) + 1
@@ -71,6 +72,12 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
         """Reset the inner environment; the phase is 0."""
         observation, info = self.env.reset(seed=seed, options=options)
+        if self._may_be_masked and "action_mask" in info:
+            self._may_be_masked = False
+            gym.logger.warn(
+                'info["action_mask"] says which actions are allowed, but agents will not know: '
+                "pass action_masks=True to belated.delay, belated.mark or IntervalPhase."
+            )
         return self._append(observation, 0.0, info), info
 
     def step(

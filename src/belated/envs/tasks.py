@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import WrapperSpec
 
+from belated.envs.actions import options_of
 from belated.envs.delay_reward import DelayReward, delay
 from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import AnyEnv, find_interval_spec
@@ -111,6 +112,8 @@ def make(
 ) -> AnyEnv:
     """Make a delayed environment, for training or for evaluation.
 
+    If ``info["action_mask"]`` says which discrete actions are allowed, agents take no others.
+
     Args:
         env_id: a task of the paper, any other environment that declares its intervals, or an
             environment with a reward at every step, which is then delayed as the arguments say.
@@ -142,7 +145,13 @@ def make(
             f"{env_id} does not say how its reward is delayed. Give interval=20, interval='15:20' "
             "or similar; if its reward is already late, mark its intervals with belated.mark."
         )
-    return delay(env, interval, "sum" if reward is None else reward, overlap or 0, phase=phase)
+    how = ("sum" if reward is None else reward, overlap or 0)
+    return delay(env, interval, *how, phase=phase, action_masks=_tells_masks(env))
+
+
+def _tells_masks(env: AnyEnv) -> bool:
+    """Whether a fresh environment says which of its discrete actions are allowed."""
+    return bool(options_of(env.action_space)) and "action_mask" in env.reset(seed=0)[1]
 
 
 def _without_phase(env: AnyEnv) -> AnyEnv:
