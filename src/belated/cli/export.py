@@ -24,8 +24,10 @@ def export(
     agent = Agent.load(run)
     agent.export(path)
     shape = agent.shape
+    numbers = len(shape.choices) or shape.action_size
+    kind = "integers" if shape.choices else "numbers"
     print(
-        f"{path}: {shape.observation_size} numbers, the phase last, to {shape.action_size} within "
-        "the action space's bounds"
+        f"{path}: {shape.observation_size} numbers, the phase last, to {numbers} {kind} within the "
+        "action space's bounds"
     )
     return 0
