@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test lint format demo faults soak audit bench bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test lint format demo faults soak audit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -34,6 +34,12 @@ demo: $(INSTALLED)  ## learn Point Reach with and without the paper's Q-function
 
 bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the bench extra)
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
+
+bench-discrete: $(INSTALLED)  ## the same for discrete actions, beside its DQN
+	$(BIN)/python benchmarks/throughput.py --discrete --json results/throughput_discrete.json
+
+bench-truth: $(INSTALLED)  ## agents with discrete actions beside the exact optimum (about an hour)
+	$(BIN)/python benchmarks/tabular_truth.py --out results/tabular_truth.json
 
 faults: $(INSTALLED)  ## kill runs more than a hundred times, load thousands of spoiled files
 	BELATED_KILLS=25 BELATED_MUTATIONS=2000 $(BIN)/python -m pytest --numprocesses 2 tests/faults

@@ -1,7 +1,8 @@
 """Environment steps per second of learning, beside Stable-Baselines3's and SBX's SAC, in one run.
 
 HalfCheetah-v5, batch 128, 256×256, one update per step, everything on one core. Each competitor has
-a process of its own, as it would have in use. Rounds of all are interleaved, and ratios are taken
+a process of its own, as it would have in use. With ``--discrete``: CartPole-v1, beside
+Stable-Baselines3's DQN with an update per step. Rounds of all are interleaved, and ratios are taken
 within a round, so that whatever else the machine does falls on all alike. belated's methods compete
 twice: in float32, as their peers do, and with products of bfloat16 factors. Needs the ``bench``
 extra; install a CPU build of torch first.
@@ -33,8 +34,8 @@ from rich.table import Table
 import belated
 from belated.experience.off_policy import OffPolicy
 
-SB3, SBX = "Stable-Baselines3 SAC", "SBX SAC"
-ROUNDED = ", bfloat16"
+SB3, SBX, SB3_DQN = "Stable-Baselines3 SAC", "SBX SAC", "Stable-Baselines3 DQN"
+ROUNDED, DISCRETE = ", bfloat16", ", CartPole"
 
 
 def stable_baselines3() -> Learn:
@@ -43,6 +44,15 @@ def stable_baselines3() -> Learn:
 
     torch.set_num_threads(1)
     return _peer(SAC("MlpPolicy", "HalfCheetah-v5", **_PEER, device="cpu"))
+
+
+def stable_baselines3_dqn() -> Learn:
+    import torch
+    from stable_baselines3 import DQN
+
+    torch.set_num_threads(1)
+    every_step = {"train_freq": 1, "gradient_steps": 1, "policy_kwargs": {"net_arch": [256, 256]}}
+    return _peer(DQN("MlpPolicy", "CartPole-v1", **_PEER, **every_step, device="cpu"))
 
 
 def sbx() -> Learn:
@@ -59,15 +69,18 @@ def _peer(model: Any) -> Learn:
 
 
 def agent_of(name: str) -> belated.Agent:
-    env = gym.make("belated/HalfCheetah-sum-n20-v0")
     precision = "bfloat16" if name.endswith(ROUNDED) else "float32"
     method = name.removesuffix(ROUNDED)
+    if method.endswith(DISCRETE):
+        env, method = belated.make("CartPole-v1", interval=20), method.removesuffix(DISCRETE)
+    else:
+        env = gym.make("belated/HalfCheetah-sum-n20-v0")
     return belated.Agent(method, env, seed=0, learning_starts=500, precision=precision)
 
 
 def make(name: str) -> tuple[Learn, Callable[[], Figures]]:
     """A competitor, and the parts of its step if it is one of belated's."""
-    peers = {SB3: stable_baselines3, SBX: sbx}
+    peers = {SB3: stable_baselines3, SBX: sbx, SB3_DQN: stable_baselines3_dqn}
     if name in peers:
         return peers[name](), dict
     agent = agent_of(name)
@@ -129,17 +142,16 @@ def sgemm_gflops(size: int = 1024) -> float:
     return 2 * size**3 / min(times) / 1e9
 
 
+METHODS = (
+    "sac", "crossq", "hc-singleton", "crossq-hc-singleton", "hc-pairwise-1", "hc-pairwise-3",
+    "hc-rnn", "q-rnn",
+)  # fmt: skip
+DISCRETE_METHODS = ("dqn", "sac", "crossq", "dqn-hc-singleton", "hc-singleton")
+
+
 def main(
-    methods: tuple[str, ...] = (
-        "sac",
-        "crossq",
-        "hc-singleton",
-        "crossq-hc-singleton",
-        "hc-pairwise-1",
-        "hc-pairwise-3",
-        "hc-rnn",
-        "q-rnn",
-    ),
+    methods: tuple[str, ...] | None = None,
+    discrete: bool = False,
     rounded: bool = True,
     rounds: int = 21,
     seconds: float = 1.0,
@@ -148,15 +160,17 @@ def main(
     """Measure and print steps per second.
 
     Args:
-        methods: Which of belated's methods to measure.
+        methods: Which of belated's methods to measure; by default a selection.
+        discrete: On CartPole-v1 beside DQN, not on HalfCheetah-v5 beside SAC.
         rounded: Also measure products of bfloat16 factors.
         rounds: How many rounds to run.
         seconds: How long each competitor learns in a round.
         json: Also write the figures to this file.
     """
-    names = [SB3, *([SBX] if importlib.util.find_spec("sbx") else []), *methods]
-    if rounded:
-        names += [method + ROUNDED for method in methods]
+    peers = [SB3_DQN] if discrete else [SB3, *([SBX] if importlib.util.find_spec("sbx") else [])]
+    own = methods or (DISCRETE_METHODS if discrete else METHODS)
+    own = tuple(method + DISCRETE * discrete for method in own)
+    names = [*peers, *own, *(method + ROUNDED for method in own if rounded)]
     competitors = {}
     for name in track(names, "warming up", transient=True):
         competitors[name] = Contestant(name, CORE, make)
@@ -181,8 +195,9 @@ def report_of(
 ) -> dict[str, Any]:
     """Medians, ratios within a round, and shares of the peak."""
     report: dict[str, Any] = {"sgemm_gflops": peak, "peers": {}, "methods": {}}
+    reference = next(iter(speeds))
     for name, measured in speeds.items():
-        ratios = [a / b for a, b in zip(measured, speeds[SB3], strict=True)]
+        ratios = [a / b for a, b in zip(measured, speeds[reference], strict=True)]
         figures: dict[str, Any] = {
             "steps_per_second": statistics.median(measured),
             "ratio_to_sb3": statistics.median(ratios),
@@ -191,7 +206,7 @@ def report_of(
         if more := parts[name]:
             quickest = more["milliseconds"]["quickest update"] / 1e3
             figures |= more | {"share_of_peak": more["flops"] / quickest / peak / 1e9}
-        report["peers" if name in (SB3, SBX) else "methods"][name] = figures
+        report["methods" if parts[name] else "peers"][name] = figures
     return report
 
 
