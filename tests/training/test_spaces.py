@@ -91,10 +91,16 @@ def test_runs_go_on_exactly(name: str, tmp_path: Path) -> None:
     assert_same_weights(whole, resumed)
 
 
-def test_environments_side_by_side() -> None:
-    copies = [lambda: choice_env("discrete", True) for _ in range(3)]
-    agent = small_agent("dqn", SyncVectorEnv(copies)).learn(90)
-    assert np.isfinite(float(agent.metrics["td_loss"]))
+def test_environments_side_by_side(tmp_path: Path) -> None:
+    """They are brought back to where they were, although each takes only what it allows."""
+
+    def side_by_side() -> Any:
+        return SyncVectorEnv([lambda: choice_env("discrete", True) for _ in range(3)])
+
+    whole = small_agent("dqn", side_by_side()).learn(120)
+    assert np.isfinite(float(whole.metrics["td_loss"]))
+    small_agent("dqn", side_by_side()).learn(60).save(tmp_path, replay=True)
+    assert_same_weights(whole, Agent.load(tmp_path, side_by_side()).learn(60))
 
 
 class Dressed(gym.ObservationWrapper[Any, Any, Any]):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from belated.envs.rules import IntervalRules, refuse
+from belated.experience.choices import random_actions
 from belated.experience.lanes.base import (
     SeededLanes,
     closed,
@@ -93,8 +94,8 @@ class VectorLanes(SeededLanes):
             (lane, _transition(lane, self._mode, self.observation, actions, outcome, rules))
             for lane, rules in ((lane, self._rules[lane]) for lane in lanes)
         ]
+        self.observation[:] = outcome[0]
         for lane, step in steps:
-            self.observation[lane] = outcome[0][lane]
             self._taken[lane].append(actions[lane])
             self._episodes[lane] += step.episode_end
         ended = outcome[2] | outcome[3]
@@ -105,7 +106,7 @@ class VectorLanes(SeededLanes):
     def _play(self, actions: list[Array]) -> None:
         """Start each lane's episode so late that all are where they were after the same step."""
         lengths = np.array([len(own) for own in actions])
-        nothing = np.zeros(self.shape.action_size, np.float32)
+        rng = np.random.default_rng(0)
         self._start_episodes(np.ones(len(actions), bool))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of intervals that are left in the middle
@@ -114,8 +115,9 @@ class VectorLanes(SeededLanes):
                 fresh = np.array(place) == 0
                 if time > 0 and fresh.any():
                     self._start_episodes(fresh)
-                pairs = zip(actions, place, strict=True)
-                these = np.stack([own[at] if at >= 0 else nothing for own, at in pairs])
+                anything = random_actions(rng, self.observation, self.shape)  # that is allowed
+                lanes = zip(actions, place, anything, strict=True)
+                these = np.stack([own[at] if at >= 0 else other for own, at, other in lanes])
                 self._step_some(these, np.array(place) >= 0)
             late = lengths == 0
             if late.any():
