@@ -31,14 +31,16 @@ class Policy:
 
     def choose(self, scores: Any, observation: Any) -> Any:
         """Discrete actions: the best option that is allowed, a number for each component."""
-        f, codes = self.file, self.file["codes"]  # which options each score is of
+        f, codes = self.file, self.file.get("codes")  # which options joint actions consist of
         if "mask" in f:
-            allowed = observation[..., int(f["mask"]) :][..., : codes.shape[1]]
-            scores = np.where(allowed @ codes.T == codes.sum(axis=1), scores, -np.inf)
-        if f["joint"]:
+            allowed = observation[..., int(f["mask"]) :][..., : f["choices"].sum()]
+            if codes is not None:
+                allowed = allowed @ codes.T == len(f["choices"])
+            scores = np.where(allowed, scores, -np.inf)
+        if codes is not None:
             scores = codes[scores.argmax(axis=-1)]
         parts = np.split(scores, np.cumsum(f["choices"])[:-1], axis=-1)
-        return f["low"].astype(int) + np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
+        return f["low"] + np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
 
 
 if __name__ == "__main__":

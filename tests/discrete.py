@@ -89,6 +89,8 @@ class ChoiceEnv(RandomEnv):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         assert self.action_space.contains(action), action
+        if isinstance(self.action_space, gym.spaces.Discrete):
+            assert hash(action) == hash(int(action))  # environments may look it up
         first = getattr(self.action_space, "start", 0)
         picks = np.reshape(np.asarray(action) - first, -1)
         assert (encode(picks, self.choices) <= self.allowed).all(), (action, self.allowed)

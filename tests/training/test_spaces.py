@@ -12,6 +12,7 @@ from discrete import ChoiceEnv
 from exported import npz_actions, onnx_actions
 from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from scripted_envs import RandomEnv
 from small_agents import assert_same_weights, small_agent, weights
 
@@ -22,7 +23,7 @@ from belated.methods import METHODS
 
 SPACES: dict[str, gym.Space[Any]] = {
     "discrete": Discrete(3, start=2),
-    "multi-discrete": MultiDiscrete([2, 3], start=[1, 0]),
+    "multi-discrete": MultiDiscrete(np.array([[2], [3]]), np.int32, start=np.array([[1], [0]])),  # type: ignore[arg-type]
     "multi-binary": MultiBinary((2, 1)),
 }
 FOR_DISCRETE = [name for name in METHODS if not name.startswith("td3")] + ["dqn-hc-pairwise-2"]
@@ -193,6 +194,70 @@ def test_masks_must_fit() -> None:
     env = belated.delay(ChoiceEnv(Discrete(4), True, (3,)), interval=3, action_masks=True)
     with pytest.raises(ValueError, match="has 3 entries, but there are 4"):
         env.reset()
+
+
+def test_a_mask_may_be_missing_after_the_end_alone() -> None:
+    """A truncated episode's last state has a value, so its actions matter."""
+
+    class Cut(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            observation, reward, terminated, truncated, info = super().step(action)
+            info = {} if terminated or truncated else info
+            return observation, reward, terminated and ends, truncated or not ends, info
+
+    for ends in (True, False):
+        env = ChoiceEnv(Discrete(3), True, (3,))
+        delayed_env = belated.delay(Cut(env), interval=3, action_masks=True)
+        delayed_env.reset(seed=0)
+        env.rewards, env.terminates = [1.0], True
+        action = np.flatnonzero(env.allowed)[0]
+        if ends:
+            assert delayed_env.step(action)[0][3:6].all()
+        else:
+            with pytest.raises(ValueError, match="does not terminate"):
+                delayed_env.step(action)
+
+
+class Dead(gym.Wrapper[Any, Any, Any, Any]):
+    """Allows nothing in terminal states."""
+
+    def step(self, action: Any) -> Any:
+        *outcome, terminated, truncated, info = super().step(action)
+        if terminated:
+            info["action_mask"] = np.zeros_like(info["action_mask"])
+        return *outcome, terminated, truncated, info
+
+
+def test_terminal_states_may_allow_nothing() -> None:
+    def env() -> Any:
+        inner = Dead(ChoiceEnv(Discrete(3), True, (3,)))
+        return belated.delay(inner, interval=3, action_masks=True)
+
+    envs = RecordEpisodeStatistics(SyncVectorEnv([env, env]))
+    assert np.isfinite(float(small_agent("dqn", envs).learn(90).metrics["td_loss"]))
+    assert belated.check_delayed_env(env(), steps=100).ok
+
+
+def test_durations_of_environments_side_by_side() -> None:
+    def timed(duration: float) -> Any:
+        return lambda: belated.delay(Timed(RandomEnv(), duration), interval=3)
+
+    agent = small_agent("sac", SyncVectorEnv([timed(1), timed(2.5)])).learn(40)
+    experience: Any = agent.loop.experience
+    assert [set(ring.duration[:5]) for ring in experience.replay.rings] == [{1.0}, {2.5}]
+
+
+@pytest.mark.parametrize("name", ["dqn-hc-singleton", "crossq"])
+def test_masks_are_not_normalised(name: str) -> None:
+    env = choice_env("discrete", masked=True)
+    agent = small_agent(name, env, normalize_observations=True).learn(60)
+    agent.evaluate(2, env=choice_env("discrete", masked=True))
+    assert agent.learner.state.actor.moments.mean.shape == (3,)
+
+
+def test_environments_that_look_actions_up() -> None:
+    agent = small_agent("dqn", belated.make("FrozenLake-v1", interval=5)).learn(60)
+    agent.evaluate(2)
 
 
 @pytest.mark.parametrize("kind", list(SPACES))

@@ -123,6 +123,8 @@ def _step_values(agent: Agent) -> Floats:
     steps = np.concatenate([observations, actions], axis=1)[None]
     mask = np.ones((1, len(actions)), np.float32)
     backbone: Any = agent.method.backbone
+    if agent.method.training.normalize_observations:
+        raise ValueError("What a step earns cannot be drawn for normalised observations.")
     tellers = backbone.tellers(agent.learner.state)
     values = np.mean([teller.history.value(steps, mask) for teller in tellers], axis=0)
     return np.asarray(values, np.float64).reshape(x.shape)

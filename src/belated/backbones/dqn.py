@@ -33,6 +33,8 @@ from belated.networks.plain import PlainPolicy
 from belated.parts import register
 from belated.ranges import checked, flag, fraction, positive_int
 
+_NEEDS = "acts on what is best whatever the history, and needs a critic that knows (HC, Markov)"
+
 
 class GreedyPolicy(eqx.Module):
     """Takes the action that the critics' C, in the mean, say is best."""
@@ -103,8 +105,10 @@ class DQN(TemporalDifference):
             self,
             self.critic,
             GreedyConfig,
-            "acts on what is best whatever the history, and needs a critic that knows (HC, Markov)",
+            _NEEDS,
         )
+        if not self.critic.has_preferences:  # type: ignore[attr-defined]  # (it is a GreedyConfig)
+            raise ValueError(f"DQN {_NEEDS}, not {self.critic!r}.")
         checked(
             self,
             epsilon_start=fraction,

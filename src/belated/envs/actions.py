@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -50,16 +51,24 @@ def flat_mask(info: dict[str, Any], options: tuple[int, ...]) -> npt.NDArray[np.
     if mask is None:
         raise ValueError(
             'info["action_mask"] is missing, although action_masks=True. It must be there after '
-            "reset and after every step that does not end the episode."
+            "reset and after every step that does not terminate the episode."
         )
-    parts = mask if isinstance(mask, (tuple, list)) else [mask]
-    flat = np.concatenate([np.ravel(part) for part in parts]).astype(bool)
+    flat = np.concatenate([np.ravel(part) for part in _leaves(mask)]).astype(bool)
     if len(flat) != sum(options):
         raise ValueError(
             f'info["action_mask"] has {len(flat)} entries, but there are {sum(options)} options of '
-            "actions: one entry for each, those of a MultiDiscrete one component after the other."
+            "actions: one entry for each, one component after the other; a bit has two options."
         )
     return flat.astype(np.float32)
+
+
+def _leaves(mask: Any) -> Iterator[Any]:
+    """The arrays of a mask that may be a tuple of them, or of tuples."""
+    if isinstance(mask, (tuple, list)) and len(mask) > 0 and np.ndim(mask[0]) > 0:
+        for part in mask:
+            yield from _leaves(part)
+    else:
+        yield mask
 
 
 def sample(space: gym.Space[Any], allowed: npt.NDArray[Any] | None = None) -> Any:
@@ -73,6 +82,7 @@ def sample(space: gym.Space[Any], allowed: npt.NDArray[Any] | None = None) -> An
         return space.sample()
     options = options_of(space)
     parts = np.split(np.asarray(allowed, np.int8), np.cumsum(options)[:-1])
+    parts = [part if part.any() else np.ones_like(part) for part in parts]  # (that is reported)
     if isinstance(space, gym.spaces.Discrete):
         return space.sample(mask=parts[0])
     picks = [space.np_random.choice(np.flatnonzero(part)) for part in parts]

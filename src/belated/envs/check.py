@@ -131,7 +131,7 @@ def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]
             observation, reward, terminated, truncated, info = env.step(action)
             ended = bool(terminated or truncated)
             observation, info = _copy(observation), dict(info)
-            broken = list(rules.step(observation, reward, ended, info))
+            broken = list(rules.step(observation, reward, terminated, truncated, info))
             run.append(_Call(rules.place, observation, reward, ended, info, is_step=True))
             findings.add(broken if has_rules else ())
         with warnings.catch_warnings():

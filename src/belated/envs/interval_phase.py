@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gymnasium.utils import RecordConstructorArgs
 
 from belated.envs.actions import flat_mask, options_of
-from belated.envs.intervals import AnyEnv, find_interval_spec
+from belated.envs.intervals import AnyEnv, find_interval_spec, is_number
 
 
 class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -88,16 +88,18 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         interval = info["interval"]
         position = 0 if interval["end"] else interval["step"] + 1
         phase = self.interval_spec.phase_at(position)
-        appended = self._append(observation, phase, info, ended=terminated or truncated)
+        if is_number(info.get("duration")):  # vector environments take the first one's type
+            info["duration"] = float(info["duration"])
+        appended = self._append(observation, phase, info, terminated)
         return appended, reward, terminated, truncated, info
 
     def _append(
-        self, observation: Any, phase: float, info: dict[str, Any], ended: bool = False
+        self, observation: Any, phase: float, info: dict[str, Any], terminated: bool = False
     ) -> npt.NDArray[np.float32]:
         result = np.empty(self._size, np.float32)
         result[: self._own] = observation if self._is_flat else self._flattened(observation)
         if self._options:
-            unmasked = ended and "action_mask" not in info  # nothing is done there anyway
+            unmasked = terminated and "action_mask" not in info  # nothing will be done there
             result[self._own : -1] = 1 if unmasked else flat_mask(info, self._options)
         result[-1] = phase
         return result

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import gymnasium as gym
+import numpy as np
 
 from belated.ranges import flag, non_negative_int, positive_int
 
@@ -108,3 +109,8 @@ def refuse_delayed(env: AnyEnv, wrapper: str) -> None:
             f"{wrapper} would give {env} a second set of intervals: it already declares an "
             "interval_spec. Wrap the environment underneath instead."
         )
+
+
+def is_number(value: Any) -> bool:
+    """Whether a reward is a plain number."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -23,6 +23,7 @@ from belated.envs.intervals import (
     IntervalInfo,
     IntervalSpec,
     find_interval_spec,
+    is_number,
 )
 from belated.envs.layers import has_time_limit_outside_intervals, layers
 
@@ -146,9 +147,14 @@ class IntervalRules:
         yield from self._observation(observation, 0)
 
     def step(
-        self, observation: Any, reward: Any, ended: bool, info: Mapping[str, Any]
+        self,
+        observation: Any,
+        reward: Any,
+        terminated: bool,
+        truncated: bool,
+        info: Mapping[str, Any],
     ) -> Iterator[Finding]:
-        """Check what ``env.step`` returned; ``ended`` says whether the episode is over."""
+        """Check what ``env.step`` returned."""
         self.time += 1
         yield from self._reward(reward)
         interval = info.get("interval")
@@ -164,14 +170,14 @@ class IntervalRules:
                 f"an interval has more than the declared {self.spec.max_length} steps. Raise "
                 "max_length in the environment's interval_spec, or end the interval earlier.",
             )
-        if ended and not end:
+        if (terminated or truncated) and not end:
             yield self._finding(
                 "open-interval",
                 "the episode ended, but its last interval is still open. Set "
                 'info["interval"]["end"] when an episode terminates or is truncated.',
             )
         yield from self._duration(info.get("duration", 1.0))
-        yield from self._observation(observation, self._counter.step, ended)
+        yield from self._observation(observation, self._counter.step, terminated)
 
     def _finding(self, code: str, message: str) -> Finding:
         return Finding(code, f"{self.place}: {message}")
@@ -231,7 +237,7 @@ class IntervalRules:
             )
 
     def _observation(
-        self, observation: Any, position: int, ended: bool = False
+        self, observation: Any, position: int, terminated: bool = False
     ) -> Iterator[Finding]:
         """Check an observation's shape and values, the phase of the next step included."""
         shape = np.shape(observation)
@@ -244,7 +250,7 @@ class IntervalRules:
         if not np.isfinite(observation).all():
             yield self._finding("not-finite", "the observation contains NaN or infinity.")
             return
-        if self.options and not ended:
+        if self.options and not terminated:
             yield from self._mask(observation[-1 - sum(self.options) : -1])
         yield from self._phase(float(observation[-1]), position)
 
@@ -275,11 +281,6 @@ class IntervalRules:
 
 
 _KEYS = IntervalInfo.__required_keys__
-
-
-def is_number(value: Any) -> bool:
-    """Whether a reward is a plain number."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 class RuleError(ValueError):

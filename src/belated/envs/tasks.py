@@ -112,7 +112,8 @@ def make(
 ) -> AnyEnv:
     """Make a delayed environment, for training or for evaluation.
 
-    If ``info["action_mask"]`` says which discrete actions are allowed, agents take no others.
+    If an environment that is to be delayed says in ``info["action_mask"]`` which discrete actions
+    are allowed, agents take no others.
 
     Args:
         env_id: a task of the paper, any other environment that declares its intervals, or an
@@ -151,7 +152,7 @@ def make(
 
 def _tells_masks(env: AnyEnv) -> bool:
     """Whether a fresh environment says which of its discrete actions are allowed."""
-    return bool(options_of(env.action_space)) and "action_mask" in env.reset(seed=0)[1]
+    return bool(options_of(env.action_space)) and "action_mask" in env.reset()[1]
 
 
 def _without_phase(env: AnyEnv) -> AnyEnv:

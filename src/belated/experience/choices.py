@@ -55,8 +55,10 @@ def number_of_joint(choices: Choices) -> int:
 def encode(picks: npt.ArrayLike, choices: Choices) -> Floats:
     """From one number for each component, (..., K), to vectors (..., A)."""
     numbers = np.asarray(picks)
-    parts = [np.eye(size, dtype=np.float32)[numbers[..., k]] for k, size in enumerate(choices)]
-    return np.concatenate(parts, axis=-1)
+    first = np.cumsum((0, *choices[:-1]))
+    vectors = np.zeros((*numbers.shape[:-1], sum(choices)), np.float32)
+    np.put_along_axis(vectors, numbers + first, 1.0, axis=-1)
+    return vectors
 
 
 def decode(action: npt.NDArray[Any], choices: Choices) -> npt.NDArray[np.int64]:

@@ -16,7 +16,7 @@ from belated.envs.actions import bounds_of, options_of
 from belated.envs.rules import refuse, spaces_of, spec_of, unfit
 from belated.experience.choices import decode
 from belated.experience.step import Floats, ProblemShape
-from belated.ranges import flag, non_negative_int, number, positive_int
+from belated.ranges import flag, non_negative_int, number, one_of, positive_int
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,14 @@ class Spaces:
         low: the smallest action, flat: (A,), or a number for each component of a discrete one.
         high: the largest action, likewise.
         action_shape: what the environment wants actions to be like; flat if None.
+        action_type: of the numbers of discrete actions.
     """
 
     shape: ProblemShape
     low: tuple[float, ...]
     high: tuple[float, ...]
     action_shape: tuple[int, ...] | None = None
+    action_type: str = "int64"
 
     @classmethod
     def of(cls, env: Any) -> Spaces:
@@ -58,7 +60,9 @@ class Spaces:
             choices=choices,
             masked=spec.action_masks,
         )
-        return cls(shape, low, high, None if len(actions.shape) == 1 else actions.shape)
+        like = None if len(actions.shape) == 1 else actions.shape
+        kind = np.dtype(actions.dtype).name if choices else "int64"
+        return cls(shape, low, high, like, kind)
 
     def require_same(self, env: Any) -> None:
         """Refuse an environment of another kind.
@@ -75,17 +79,23 @@ class Spaces:
 
     def to_env(self, action: Floats) -> npt.NDArray[Any]:
         """From flat actions to the environment's: in [−1, 1], where others are clipped; one-hot."""
-        low, high, width = self._bounds
         if self.shape.choices:
-            return self.shaped(decode(action, self.shape.choices) + low.astype(np.int64))
+            return self.shaped(decode(action, self.shape.choices) + np.array(self.low, np.int64))
+        low, high, width = self._bounds
         scaled = low + (action + 1) / 2 * width
         return self.shaped(np.minimum(np.maximum(scaled, low), high))  # twice as fast as `np.clip`
 
     def shaped(self, action: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Flat actions, (..., A) or (..., components), in the environment's shape."""
+        """Flat actions, (..., A) or (..., components), in the environment's shape and type.
+
+        What has no shape becomes a scalar, which environments may look up in a dictionary.
+        """
+        if self.shape.choices:
+            action = action.astype(self.action_type)
         if self.action_shape is None:
             return action
-        return action.reshape((*action.shape[:-1], *self.action_shape))
+        shaped: npt.NDArray[Any] = action.reshape((*action.shape[:-1], *self.action_shape))[()]
+        return shaped
 
     @cached_property
     def _bounds(self) -> tuple[Floats, Floats, Floats]:
@@ -100,10 +110,11 @@ class Spaces:
         """
         array = np.asarray(observation, np.float32)
         size = self.shape.observation_size
+        masks = "which actions are allowed, " if self.shape.masked else ""
         if array.shape[-1:] != (size,) or array.ndim > 2:
             raise ValueError(
-                f"Expected an observation of {size} numbers (the environment's own and the phase), "
-                f"or a batch of them, got the shape {array.shape}."
+                f"Expected an observation of {size} numbers (the environment's own, {masks}and the "
+                f"phase), or a batch of them, got the shape {array.shape}."
             )
         if not self.shape.phase and array[..., self.shape.phase_place].any():
             # Nothing was learned about this input: another value would add noise to the actions.
@@ -117,31 +128,44 @@ class Spaces:
         """Everything there is to save, as plain values."""
         bounds = {"low": list(self.low), "high": list(self.high)}
         like = None if self.action_shape is None else list(self.action_shape)
-        return {"shape": self.shape._asdict(), **bounds, "action_shape": like}
+        kind = {"action_shape": like, "action_type": self.action_type}
+        return {"shape": self.shape._asdict(), **bounds, **kind}
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Spaces:
-        """Undo `state`; what was saved before there was a choice has the phase."""
+        """Undo `state`.
+
+        Raises:
+            ValueError: if the values contradict each other.
+        """
         sizes = dict(state["shape"])
-        flags = {
-            name: flag(sizes.pop(name, default), name)
-            for name, default in (("phase", True), ("masked", False))
-        }
-        choices = tuple(positive_int(size, "choices") for size in sizes.pop("choices", ()))
+        flags = {name: flag(sizes.pop(name), name) for name in ("phase", "masked")}
+        choices = tuple(positive_int(size, "choices") for size in sizes.pop("choices"))
         overlap = non_negative_int(sizes.pop("overlap"), "overlap")
         sizes = {name: positive_int(value, name) for name, value in sizes.items()}
         shape = ProblemShape(overlap=overlap, choices=choices, **flags, **sizes)
         if choices and sum(choices) != shape.action_size:
             raise ValueError(f"actions of {shape.action_size} numbers cannot be {choices}.")
-        if shape.masked and shape.action_size >= shape.observation_size:
-            raise ValueError("observations are too small to tell which actions are allowed.")
+        if shape.masked and (not choices or shape.action_size >= shape.observation_size):
+            raise ValueError("observations do not tell which actions are allowed.")
         low, high = (tuple(number(x, side) for x in state[side]) for side in ("low", "high"))
         numbers = len(choices) or shape.action_size
         if not len(low) == len(high) == numbers:
             raise ValueError(f"there must be {numbers} bounds of actions.")
-        like = state.get("action_shape")
+        if choices and not _fit(choices, low, high):
+            raise ValueError(f"{choices} options cannot be from {low} to {high}.")
+        like = state["action_shape"]
         if like is not None:
             like = tuple(positive_int(size, "action_shape") for size in like)
             if math.prod(like) != numbers:
                 raise ValueError(f"actions of {numbers} numbers cannot be {like}.")
-        return cls(shape, low, high, like)
+        return cls(shape, low, high, like, one_of(*_TYPES)(state["action_type"], "action_type"))
+
+
+_TYPES = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+
+
+def _fit(choices: tuple[int, ...], low: tuple[float, ...], high: tuple[float, ...]) -> bool:
+    """Whether bounds are whole numbers with as many in between as there are options."""
+    ends = zip(choices, low, high, strict=True)
+    return all(abs(a) < 2**53 and a == int(a) and b - a + 1 == n for n, a, b in ends)

@@ -294,7 +294,7 @@ class Agent:
 
     def _warn_of_exploding_values(self, row: Row) -> None:
         """Warn, once, if values are far beyond what the rewards seen so far could add up to."""
-        gamma = getattr(self.method.backbone, "gamma", 1.0)
+        gamma = getattr(self.method.backbone, "gamma", 1.0) ** self.loop.episodes.shortest_step
         if "value_largest" not in row or gamma == 1 or self._warned:
             return
         bonus = abs(float(row.get("temperature", 0)) * float(row.get("entropy", 0)))

@@ -16,7 +16,7 @@ from belated.experience.step import Floats, ProblemShape, Step
 from belated.methods import Method
 
 Policy = Callable[[Floats], Floats]
-"""From observations (B, D) to actions (B, A) in [−1, 1]."""
+"""From observations (B, D) to actions (B, A), in [−1, 1] or one-hot."""
 
 _EVALUATION_STREAM = 0xE7A1
 """Sets the seeds of evaluation episodes apart from those of training."""
@@ -24,7 +24,7 @@ _EVALUATION_STREAM = 0xE7A1
 
 @dataclass(frozen=True)
 class Episode:
-    """Everything that happened in an episode; actions are in [−1, 1]."""
+    """Everything that happened in an episode; actions are in [−1, 1] or one-hot."""
 
     steps: tuple[Step, ...]
 

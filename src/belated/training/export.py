@@ -41,8 +41,9 @@ def as_npz(policy: PlainPolicy) -> bytes:
     names = ("mean", "scale", "bound", "low", "high", "activation", "squash")
     arrays: dict[str, Any] = {name: getattr(policy, name) for name in names}
     if policy.choices:
-        arrays |= {"choices": np.array(policy.choices), "joint": policy.joint}
-        arrays["codes"] = _codes(policy)
+        arrays["choices"] = np.array(policy.choices)
+        arrays["low"] = np.array(policy.low, np.int64)
+        arrays |= {"codes": joint_codes(policy.choices)} if policy.joint else {}
         arrays |= {} if policy.mask is None else {"mask": policy.mask}
     arrays |= {f"weight{n}": weight for n, weight in enumerate(policy.weights)}
     arrays |= {f"bias{n}": bias for n, bias in enumerate(policy.biases)}
@@ -120,23 +121,18 @@ def as_onnx(policy: PlainPolicy) -> bytes:
     return data
 
 
-def _codes(policy: PlainPolicy) -> Any:
-    """Which options each output stands for: (outputs, options) of 0 and 1."""
-    return joint_codes(policy.choices) if policy.joint else np.eye(sum(policy.choices))
-
-
 def _choose(policy: PlainPolicy, scores: str, then: Any, constant: Any, whole: Any) -> None:
     """Add what `PlainPolicy` does with the scores of options, or of joint actions."""
     options = sum(policy.choices)
-    codes = _codes(policy)
+    codes = joint_codes(policy.choices) if policy.joint else None
     if policy.mask is not None:
         ends = whole([policy.mask]), whole([policy.mask + options])
         mask = then("Cast", then("Slice", "observation", *ends, whole([1])), to=_DOUBLE)
-        needed = len(policy.choices) if policy.joint else 1
-        agreeing = then("MatMul", mask, constant(codes.T))
-        allowed = then("Greater", agreeing, constant(needed - 0.5))
-        scores = then("Where", allowed, scores, constant(-1e30))
-    if policy.joint:
+        if codes is not None:  # all components of a joint action must be allowed
+            agreeing = then("MatMul", mask, constant(codes.T))
+            mask = then("Sub", agreeing, constant(len(policy.choices) - 1))
+        scores = then("Where", then("Greater", mask, constant(0.5)), scores, constant(-1e30))
+    if codes is not None:
         numbers = then("ArgMax", scores, axis=1, keepdims=0)
         picks = then("Gather", whole(decode(codes, policy.choices)), numbers)
     else:

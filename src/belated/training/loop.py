@@ -141,6 +141,8 @@ class EpisodeStatistics:
     def __init__(self, lanes: int) -> None:
         self.largest_reward = 0.0
         """The largest size of a revealed reward so far."""
+        self.shortest_step = 1.0
+        """The shortest duration of a step so far, if one took less than a unit of time."""
         self._open = np.zeros((lanes, 3))  # revealed return, dense return, length
         self._finished: list[Any] = []  # rows like those
 
@@ -148,6 +150,7 @@ class EpisodeStatistics:
         """Count a step."""
         row = self._open[lane]
         self.largest_reward = max(self.largest_reward, abs(step.reward))
+        self.shortest_step = min(self.shortest_step, step.duration)
         row[0] += step.reward
         row[1] += step.dense_reward
         row[2] += 1

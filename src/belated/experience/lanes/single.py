@@ -33,7 +33,7 @@ class EnvLanes(SeededLanes):
     def _step_one(self, lane: int, action: Floats) -> Step:
         outcome = self.envs[lane].step(self._spaces.to_env(action))
         observation, reward, terminated, truncated, info = outcome
-        refuse(self._rules[lane].step(observation, reward, terminated or truncated, info))
+        refuse(self._rules[lane].step(observation, reward, terminated, truncated, info))
         step = Step.of(self.observation[lane].copy(), action, outcome)
         self.observation[lane] = observation
         self._taken[lane].append(action)

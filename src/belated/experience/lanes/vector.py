@@ -192,7 +192,8 @@ class UnseededLanes:
                 seed=self._seeds(),  # type: ignore[arg-type]
                 options={"reset_mask": ended},
             )
-        self._show(after, np.flatnonzero(ended))
+        late = self.mode is AutoresetMode.NEXT_STEP  # then an episode starts a step later
+        self._show(after, np.flatnonzero(self._ended if late else ended))
         self._ended = ended
         return steps
 
@@ -230,8 +231,9 @@ def _transition(
     if mode is AutoresetMode.SAME_STEP and ended:
         following, infos = infos["final_obs"][lane], infos["final_info"]
     info = _info_of(infos, lane)
-    refuse(rules.step(following, rewards[lane], ended, info))
-    own = (following.copy(), rewards[lane], terminated[lane], truncated[lane], info)
+    over = bool(terminated[lane]), bool(truncated[lane])
+    refuse(rules.step(following, rewards[lane], *over, info))
+    own = (following.copy(), rewards[lane], *over, info)
     return Step.of(before[lane].copy(), actions[lane], own)
 
 
