@@ -23,7 +23,7 @@ from belated.methods import METHODS
 
 SPACES: dict[str, gym.Space[Any]] = {
     "discrete": Discrete(3, start=2),
-    "multi-discrete": MultiDiscrete(np.array([[2], [3]]), np.int32, start=np.array([[1], [0]])),  # type: ignore[arg-type]
+    "multi-discrete": MultiDiscrete(np.array([[2], [3]]), np.int32, start=np.array([[1], [0]])),
     "multi-binary": MultiBinary((2, 1)),
 }
 FOR_DISCRETE = [name for name in METHODS if not name.startswith("td3")] + ["dqn-hc-pairwise-2"]
