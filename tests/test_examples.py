@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
-SHORTER = {"inventory": ["--steps", "1200", "--methods", "dqn-hc-singleton"]}
-NEEDS = {"traffic_light": "sumo_rl", "chemical_process": "pcgym"}
+SHORTER = {
+    "inventory": ["--steps", "1200", "--methods", "dqn-hc-singleton"],
+    "traffic_light": ["--steps", "1260", "--episodes", "1", "--methods", "dqn-hc-singleton"],
+}
+NEEDS = {"traffic_light": "sumo", "chemical_process": "pcgym"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
