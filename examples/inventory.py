@@ -4,8 +4,8 @@ import argparse
 from typing import Any
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
-from gymnasium.wrappers import TimeLimit
 
 import belated
 
@@ -46,7 +46,7 @@ def cost(stock: int, order: int, demand: int) -> float:
 
 def shop() -> gym.Env[Any, Any]:
     """The environment as an agent sees it; nothing tells it what a single day has cost."""
-    env = TimeLimit(Inventory(), 12 * WEEK)
+    env = gym.wrappers.TimeLimit(Inventory(), 12 * WEEK)
     return belated.mark(env, max_length=WEEK, info_key="sunday", action_masks=True)
 
 
@@ -70,12 +70,10 @@ def best() -> Any:
         for day, stock in np.ndindex(order.shape):
             costs = []
             for pieces in range(min(LARGEST, SHELF - stock) + 1):
-                now = [cost(stock, pieces, demand) for demand in range(len(DEMAND))]
+                now = np.array([cost(stock, pieces, demand) for demand in range(len(DEMAND))])
                 left = np.maximum(stock + pieces - np.arange(len(DEMAND)), 0)
-                costs.append(
-                    DEMAND @ (np.array(now) * GAMMA ** (WEEK - 1 - day))
-                    + GAMMA * DEMAND @ value[(day + 1) % WEEK, left]
-                )
+                later = GAMMA * value[(day + 1) % WEEK, left]
+                costs.append(DEMAND @ (now * GAMMA ** (WEEK - 1 - day) + later))
             better[day, stock] = int(np.argmin(costs))
         if (better == order).all():
             return order
@@ -92,18 +90,30 @@ def learned(agent: belated.Agent) -> Any:
     return order
 
 
+def draw(tables: dict[str, Any], path: str) -> None:
+    figure = plt.figure(figsize=(4 * len(tables), 2.8), layout="constrained")
+    for number, (title, order) in enumerate(tables.items(), start=1):
+        panel = figure.add_subplot(1, len(tables), number)
+        image = panel.imshow(order, vmin=0, vmax=LARGEST, cmap="Blues")
+        panel.set(title=title, xlabel="pieces on the shelf", ylabel="days since Sunday")
+    figure.colorbar(image, ax=figure.axes, label="pieces ordered")
+    figure.savefig(path, dpi=120)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--methods", nargs="+", default=["hc-singleton", "dqn-hc-singleton", "dqn"])
+    parser.add_argument("--methods", nargs="+", default=["crossq-hc-singleton", "dqn"])
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--draw", default="inventory.png", help="a picture of what is ordered")
     arguments = parser.parse_args()
-    start = 0, SHELF // 2
     fill_up = np.tile([6, 6, 6, 6, 6, *[0] * (SHELF - 4)], (WEEK, 1))  # with less than five left
-    print(f"bills to come: {bills(best())[start]:.2f} at best, {bills(fill_up)[start]:.2f} by rule")
+    tables, start = {"at best": best(), "by rule": fill_up}, (0, SHELF // 2)
+    print({name: round(bills(order)[start], 2) for name, order in tables.items()})
     small: dict[str, Any] = {"hidden": (64, 64), "learning_starts": 1_000, "learning_rate": 1e-3}
     for method in arguments.methods:
         for seed in range(arguments.seeds):
             agent = belated.Agent(method, shop(), seed=seed, gamma=GAMMA, **small)
-            agent.learn(arguments.steps)
-            print(f"{method:16} seed {seed}: {bills(learned(agent))[start]:.2f}", flush=True)
+            tables[method] = learned(agent.learn(arguments.steps))
+            print(f"{method:16} seed {seed}: {bills(tables[method])[start]:.2f}", flush=True)
+    draw(tables, arguments.draw)

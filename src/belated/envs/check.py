@@ -112,9 +112,10 @@ class _Call(NamedTuple):
 def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]:
     """Play random actions and add every broken rule to the findings."""
     # Not the environment's seed: the actions would repeat its random numbers.
-    env.action_space.seed(seed + 2**30)
+    actions = env.action_space  # the same one throughout, although resets may make others
+    actions.seed(seed + 2**30)
     space = env.observation_space
-    options = options_of(env.action_space)
+    options = options_of(actions)
     rules = IntervalRules(spec_of(env) or IntervalSpec(steps), (space.shape or (0,))[0], options)
     has_rules = not {"no-interval-spec", "observation-space"} & findings.by_code.keys()
     run: list[_Call] = []
@@ -127,7 +128,7 @@ def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]
                 broken = list(rules.reset(observation))
                 run.append(_Call(rules.place, observation))
                 findings.add(broken if has_rules else ())
-            action = sample(env.action_space, allowed_in(env, observation))
+            action = sample(actions, allowed_in(env, observation))
             observation, reward, terminated, truncated, info = env.step(action)
             ended = bool(terminated or truncated)
             observation, info = _copy(observation), dict(info)
