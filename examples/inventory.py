@@ -109,7 +109,7 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     fill_up = np.tile([6, 6, 6, 6, 6, *[0] * (SHELF - 4)], (WEEK, 1))  # with less than five left
     tables, start = {"at best": best(), "by rule": fill_up}, (0, SHELF // 2)
-    print({name: round(bills(order)[start], 2) for name, order in tables.items()})
+    print({name: f"{bills(order)[start]:.2f}" for name, order in tables.items()})
     small: dict[str, Any] = {"hidden": (64, 64), "learning_starts": 1_000, "learning_rate": 1e-3}
     for method in arguments.methods:
         for seed in range(arguments.seeds):
