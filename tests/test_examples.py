@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
-SHORTER = {"inventory": ["--steps", "1200", "--methods", "dqn-hc-singleton"]}
+SHORTER = {
+    "inventory": ["--steps", "1200", "--methods", "dqn-hc-singleton"],
+    "chemical_process": ["--steps", "1050", "--methods", "hc-pairwise-1", "--episodes", "1"],
+}
 NEEDS = {"traffic_light": "sumo_rl", "chemical_process": "pcgym"}
 
 
