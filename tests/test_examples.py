@@ -12,6 +12,7 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 SHORTER = {
     "inventory": ["--steps", "1200", "--methods", "dqn-hc-singleton"],
     "traffic_light": ["--steps", "1260", "--episodes", "1", "--methods", "dqn-hc-singleton"],
+    "chemical_process": ["--steps", "1050", "--methods", "hc-pairwise-1", "--episodes", "1"],
 }
 NEEDS = {"traffic_light": "sumo", "chemical_process": "pcgym"}
 
