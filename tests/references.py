@@ -227,9 +227,9 @@ def value(critic: Any, digest: Any, observation: Any, action: Any) -> Any:
     observation = np.broadcast_to(observation, (*action.shape[:-1], observation.shape[-1]))
     x = np.concatenate([observation, action], axis=-1)
     if isinstance(critic, MarkovCritic):
-        return mlp(critic.network.network, x)[..., 0]
+        return mlp(critic.network, x)[..., 0]
     if isinstance(critic, SegmentCritic):
         return linear(critic.head, gru_step(critic.reader, digest, x))[..., 0]
     if isinstance(critic, SharedHCCritic):
-        return digest + np.stack([mlp(current.network, x)[..., 0] for current in critic.currents])
-    return digest + mlp(critic.current.network, x)[..., 0]
+        return digest + np.stack([mlp(current, x)[..., 0] for current in critic.currents])
+    return digest + mlp(critic.current, x)[..., 0]

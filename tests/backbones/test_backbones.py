@@ -81,8 +81,8 @@ def test_sacs_losses_equal_a_double_precision_reference() -> None:
     gradient = -(log_prob.mean() - shape.action_size)
     step = float(after.log_alpha - state.log_alpha)
     assert step == pytest.approx(-3e-4 * np.sign(gradient), rel=1e-3)
-    old, slow = (x.targets[0].network.network.layers[0].weight for x in (before, updated))
-    new = updated.critics[0].network.network.layers[0].weight
+    old, slow = (x.targets[0].network.layers[0].weight for x in (before, updated))
+    new = updated.critics[0].network.layers[0].weight
     np.testing.assert_allclose(slow, old + 0.005 * (new - old), atol=1e-7)
     assert (jax.random.key_data(after.key) == jax.random.key_data(key)).all()
 
@@ -178,7 +178,7 @@ def level(critics: Any, batch: IntervalBatch, action: Any) -> Any:
     """Shift the second critic so that each is the lower one for half of a batch."""
     first, second = (c.value(c.encode(batch), batch.observation, action) for c in critics)
     shift = jnp.median(first - second)
-    bias = lambda critic: critic.current.network.layers[-1].bias  # noqa: E731
+    bias = lambda critic: critic.current.layers[-1].bias  # noqa: E731
     return critics[0], eqx.tree_at(bias, critics[1], replace_fn=lambda b: b + shift)
 
 

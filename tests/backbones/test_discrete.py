@@ -80,7 +80,7 @@ def every_value(critic: Any, digest: Any, observation: Any) -> Any:
         critic.current if hasattr(critic, "current") else critic.network,
     )
     history = 0 if digest is None else digest[:, None]
-    return np.stack([history + mlp(each.network, observation) for each in currents])
+    return np.stack([history + mlp(each, observation) for each in currents])
 
 
 def soft(values: Any, policy: Any, alpha: float) -> Any:

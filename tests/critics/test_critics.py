@@ -65,7 +65,7 @@ def test_hc_is_the_papers_sum(history: HistoryConfig, max_length: int, overlap: 
         for steps in zip(*references.histories(batch, shape), strict=True)
     )
     current, following = (
-        references.mlp(exact.current.network, np.concatenate(step, 1))[:, 0]
+        references.mlp(exact.current, np.concatenate(step, 1))[:, 0]
         for step in ((batch.observation, batch.action), (batch.next_observation, next_action))
     )
     np.testing.assert_allclose(said["encoding"].before, before, rtol=0, atol=1e-5)

@@ -88,7 +88,7 @@ def test_hand_made_files_are_refused(
         ('"state.', '"/etc/state.'),
         ('"num_envs": 1', '"num_envs": 1000000000'),
         ('"hidden": [\n        8,', '"hidden": [\n        1000000000,'),
-        ('"format": 5', '"format": 6'),
+        ('"format": 4', '"format": 5'),
         ('"replay_size": 500', '"replay_size": 1000000000000000'),
     ],
 )

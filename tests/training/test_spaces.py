@@ -158,6 +158,16 @@ def test_durations_are_discounts(name: str) -> None:
     assert any((a != b).any() for a, b in zip(weights(plain), weights(twice), strict=True))
 
 
+@pytest.mark.parametrize("name", ["sac", "ircr-original", "ppo"])
+def test_durations_are_saved(name: str, tmp_path: Path) -> None:
+    def env() -> Any:
+        return belated.delay(Timed(RandomEnv(), 2.5), interval=3)
+
+    whole = small_agent(name, env()).learn(80)
+    small_agent(name, env()).learn(47).save(tmp_path, replay=True)
+    assert_same_weights(whole, Agent.load(tmp_path, env()).learn(33))
+
+
 def test_a_negative_duration_is_refused() -> None:
     env = belated.delay(Timed(RandomEnv(), -1.0), interval=3)
     with pytest.raises(ValueError, match=r'step 1: info\["duration"\] is -1.0'):

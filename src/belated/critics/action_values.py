@@ -50,20 +50,21 @@ def value(shape: ProblemShape, outputs: jax.Array, action: jax.Array | None) -> 
     return jnp.sum(outputs * joint_one_hot(action, shape.choices), axis=-1)
 
 
-class ActionValue(eqx.Module):
+class ActionValue(MLP):
     """C(s, a), or Q(s, a), as a perceptron."""
 
-    network: MLP
     shape: ProblemShape = eqx.field(static=True)
 
     def __init__(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> None:
         before, after = sizes(shape)
-        self.network = MLP(rng, before, hidden, after)
+        super().__init__(rng, before, hidden, after)
         self.shape = shape
 
-    def __call__(self, observation: jax.Array, action: jax.Array | None) -> jax.Array:
+    def __call__(  # type: ignore[override]
+        self, observation: jax.Array, action: jax.Array | None
+    ) -> jax.Array:
         """What actions (B, A) are worth, (B,); or every joint action, (J, B), if there is None."""
-        outputs = self.network(inputs(self.shape, observation, action))
+        outputs = super().__call__(inputs(self.shape, observation, action))
         return value(self.shape, outputs, action)

@@ -147,7 +147,7 @@ class HCCritic(HistoryTerm, Critic):
 
     def preference_layers(self) -> tuple[Linear, ...]:
         """Those of C."""
-        return self.current.network.layers
+        return self.current.layers
 
 
 class SharedHCCritic(HistoryTerm, Critic):

@@ -60,4 +60,4 @@ class MarkovCritic(Critic):
 
     def preference_layers(self) -> tuple[Linear, ...]:
         """Those of Q."""
-        return self.network.network.layers
+        return self.network.layers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,10 +89,16 @@ class BestEpisodes:
         """Take over what `state` returned."""
         if self.count == 0:
             return
-        total = sum(name.startswith("best.") for name in state) // len(Step._fields)
+        total = sum(bool(re.fullmatch(r"best\.\d+\.reward", name)) for name in state)
         episodes = []
         for index in range(total):
-            columns = [state[f"best.{index}.{name}"] for name in Step._fields]
+            first = state[f"best.{index}.reward"]
+            columns = [
+                state.get(
+                    f"best.{index}.{name}", np.ones(len(first))
+                )  # (once there was no duration)
+                for name in Step._fields
+            ]
             episodes.append([_step(values) for values in zip(*columns, strict=True)])
         finished = total - len(self._open)
         for steps in episodes[:finished]:

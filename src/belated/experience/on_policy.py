@@ -119,6 +119,8 @@ class OnPolicy:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `state` returned."""
+        # Once there was no duration.
+        state = {"rollout.duration": np.ones_like(self.rollout.duration)} | state
         for name, array in self.state().items():
             if state[name].shape != array.shape or state[name].dtype != array.dtype:
                 raise ValueError(f"{name} has another shape or type than it should.")

@@ -204,9 +204,11 @@ class Ring:
         """What is to be saved beside the settled rows."""
         # The row of what follows an interval is there before it is counted.
         rest = self.records(self.settled, self.written + 1)
+        timed = bool((self.duration != 1).any())  # else there is nothing to say
         return {
             "counters": np.array([getattr(self, name) for name in _COUNTERS], np.int64),
             "rest": rest.view(np.uint8).reshape(len(rest), -1),
+            **({"duration": self.duration} if timed else {}),
         }
 
     def restore(self, state: dict[str, Array]) -> None:
@@ -221,6 +223,10 @@ class Ring:
         if len(rest) != unsettled:
             raise ValueError(f"a replay has {len(rest)} open rows instead of {unsettled}.")
         self.put(self.settled, rest)
+        duration = state.get("duration", self.duration)
+        if duration.shape != self.duration.shape or duration.dtype != self.duration.dtype:
+            raise ValueError("the durations of a replay's steps are those of another one.")
+        self.duration = duration
         self._find_intervals()
 
     def _find_intervals(self) -> None:
@@ -241,7 +247,6 @@ class Ring:
 
 
 _COLUMNS = (
-    "rows", "reward", "dense_reward", "duration", "terminated", "revealed", "position", "length",
-    "time",
+    "rows", "reward", "dense_reward", "terminated", "revealed", "position", "length", "time",
 )  # fmt: skip
 _COUNTERS = ("head", "available", "written", "settled", "episode_step")

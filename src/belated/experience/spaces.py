@@ -94,8 +94,8 @@ class Spaces:
             action = action.astype(self.action_type)
         if self.action_shape is None:
             return action
-        shaped: npt.NDArray[Any] = action.reshape((*action.shape[:-1], *self.action_shape))[()]
-        return shaped
+        shaped = action.reshape((*action.shape[:-1], *self.action_shape))
+        return shaped[()] if self.shape.choices else shaped
 
     @cached_property
     def _bounds(self) -> tuple[Floats, Floats, Floats]:
@@ -133,14 +133,15 @@ class Spaces:
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Spaces:
-        """Undo `state`.
+        """Undo `state`; what was saved before there was a choice has the phase and a `Box`.
 
         Raises:
             ValueError: if the values contradict each other.
         """
         sizes = dict(state["shape"])
-        flags = {name: flag(sizes.pop(name), name) for name in ("phase", "masked")}
-        choices = tuple(positive_int(size, "choices") for size in sizes.pop("choices"))
+        defaults = {"phase": True, "masked": False}
+        flags = {name: flag(sizes.pop(name, old), name) for name, old in defaults.items()}
+        choices = tuple(positive_int(size, "choices") for size in sizes.pop("choices", ()))
         overlap = non_negative_int(sizes.pop("overlap"), "overlap")
         sizes = {name: positive_int(value, name) for name, value in sizes.items()}
         shape = ProblemShape(overlap=overlap, choices=choices, **flags, **sizes)
@@ -154,12 +155,13 @@ class Spaces:
             raise ValueError(f"there must be {numbers} bounds of actions.")
         if choices and not _fit(choices, low, high):
             raise ValueError(f"{choices} options cannot be from {low} to {high}.")
-        like = state["action_shape"]
+        like = state.get("action_shape")
         if like is not None:
             like = tuple(positive_int(size, "action_shape") for size in like)
             if math.prod(like) != numbers:
                 raise ValueError(f"actions of {numbers} numbers cannot be {like}.")
-        return cls(shape, low, high, like, one_of(*_TYPES)(state["action_type"], "action_type"))
+        kind = one_of(*_TYPES)(state.get("action_type", "int64"), "action_type")
+        return cls(shape, low, high, like, kind)
 
 
 _TYPES = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))

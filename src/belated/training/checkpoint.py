@@ -37,7 +37,7 @@ from belated.experience.base import Log
 from belated.experience.step import ProblemShape
 from belated.training.persistence import sync, sync_folder, write_whole
 
-FORMAT = 5
+FORMAT = 4
 MANIFEST = "manifest.json"
 ROWS_IN_A_FILE = 16_384
 
