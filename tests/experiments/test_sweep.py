@@ -66,7 +66,7 @@ def test_killed_workers_and_a_killed_runner_change_no_number(
             del group["steps_per_second"]
     assert summaries[0] == summaries[1]
     attempts = {read_status(folder).attempts for folder in before}  # type: ignore[union-attr]
-    assert attempts >= {1, 2}
+    assert min(attempts) == 1 < max(attempts)  # (one may have been killed twice)
 
     all_done = start(grid, out)
     assert "All 4 runs" in all_done.communicate(timeout=60)[0]
