@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,17 +21,14 @@ from belated.networks.normalization import NetworkStatistics, NormalizedMLP
 from belated.networks.plain import PlainPolicy
 
 
-class StochasticPolicy(eqx.Module):
-    """A distribution over actions that depends on the state."""
+class HeadedPolicy(eqx.Module):
+    """A network whose outputs in a state are a distribution over actions."""
 
-    trunk: MLP
     shape: ProblemShape = eqx.field(static=True)
 
-    def __init__(
-        self, rng: np.random.Generator, shape: ProblemShape, hidden: Sequence[int]
-    ) -> None:
-        self.shape = shape
-        self.trunk = MLP(rng, shape.observation_size, hidden, self.head.outputs)
+    @abstractmethod
+    def outputs(self, observation: jax.Array) -> jax.Array:
+        """The network's outputs in states (B, D)."""
 
     @property
     def head(self) -> Head:
@@ -39,27 +37,42 @@ class StochasticPolicy(eqx.Module):
 
     def outlook(self, observation: jax.Array, noise: jax.Array) -> Outlook:
         """What may be done in states (B, D), given standard normal noise (B, A)."""
-        return self.head.outlook(self.trunk(observation), observation, noise)
+        return self.head.outlook(self.outputs(observation), observation, noise)
 
     def act(self, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Turn standard normal noise (B, A) into actions (B, A)."""
-        return self.head.act(self.trunk(observation), observation, noise)
+        return self.head.act(self.outputs(observation), observation, noise)
 
     def mode(self, observation: jax.Array) -> jax.Array:
         """The deterministic action."""
-        return self.head.mode(self.trunk(observation), observation)
+        return self.head.mode(self.outputs(observation), observation)
+
+
+class StochasticPolicy(HeadedPolicy):
+    """A perceptron."""
+
+    trunk: MLP
+
+    def __init__(
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: Sequence[int]
+    ) -> None:
+        self.shape = shape
+        self.trunk = MLP(rng, shape.observation_size, hidden, self.head.outputs)
+
+    def outputs(self, observation: jax.Array) -> jax.Array:
+        """Those of the perceptron."""
+        return self.trunk(observation)
 
     def plain(self) -> PlainPolicy:
         """The deterministic actions, without JAX."""
         return self.head.plain(self.trunk.layers)
 
 
-class BatchNormPolicy(eqx.Module):
-    """A `StochasticPolicy` with batch normalisation; the statistics are not trained."""
+class BatchNormPolicy(HeadedPolicy):
+    """A perceptron with batch normalisation; the statistics are not trained."""
 
     trunk: NormalizedMLP
     statistics: NetworkStatistics
-    shape: ProblemShape = eqx.field(static=True)
 
     def __init__(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: Sequence[int]
@@ -75,24 +88,8 @@ class BatchNormPolicy(eqx.Module):
         )
         return made
 
-    @property
-    def head(self) -> Head:
-        """What the outputs stand for."""
-        return head_of(self.shape)
-
-    def outlook(self, observation: jax.Array, noise: jax.Array) -> Outlook:
-        """What may be done in states (B, D), given standard normal noise (B, A)."""
-        return self.head.outlook(self._outputs(observation), observation, noise)
-
-    def act(self, observation: jax.Array, noise: jax.Array) -> jax.Array:
-        """Turn standard normal noise (B, A) into actions (B, A)."""
-        return self.head.act(self._outputs(observation), observation, noise)
-
-    def mode(self, observation: jax.Array) -> jax.Array:
-        """The deterministic action."""
-        return self.head.mode(self._outputs(observation), observation)
-
-    def _outputs(self, observation: jax.Array) -> jax.Array:
+    def outputs(self, observation: jax.Array) -> jax.Array:
+        """Those of the perceptron, by the running statistics."""
         return self.trunk(observation, self.statistics)
 
     def plain(self) -> PlainPolicy:

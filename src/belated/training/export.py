@@ -95,13 +95,7 @@ def as_onnx(policy: PlainPolicy) -> bytes:
     if policy.choices:
         _choose(policy, x, then, constant, whole)
     else:
-        clipped = policy.squash == "clip"
-        x = then("Clip", x, constant(-1), constant(1)) if clipped else then("Tanh", x)
-        low, high = constant(policy.low), constant(policy.high)
-        width = then("Div", then("Sub", high, low), constant(2))
-        x = then("Add", then("Mul", then("Add", x, constant(1)), width), low)
-        x = then("Min", then("Max", x, low), high)
-        then("Cast", x, output="action", to=TensorProto.FLOAT)
+        then("Cast", _scale(policy, x, then, constant), output="action", to=TensorProto.FLOAT)
     kinds = TensorProto.FLOAT, TensorProto.INT64 if policy.choices else TensorProto.FLOAT
     sizes = len(policy.mean), len(policy.choices) or len(policy.biases[-1])
     observation, action = (
@@ -119,6 +113,17 @@ def as_onnx(policy: PlainPolicy) -> bytes:
     onnx.checker.check_model(model)
     data: bytes = model.SerializeToString()
     return data
+
+
+def _scale(policy: PlainPolicy, x: str, then: Any, constant: Any) -> str:
+    """Add what `PlainPolicy` does with outputs that become actions between two bounds."""
+    clipped = policy.squash == "clip"
+    x = then("Clip", x, constant(-1), constant(1)) if clipped else then("Tanh", x)
+    low, high = constant(policy.low), constant(policy.high)
+    width = then("Div", then("Sub", high, low), constant(2))
+    x = then("Add", then("Mul", then("Add", x, constant(1)), width), low)
+    bounded: str = then("Min", then("Max", x, low), high)
+    return bounded
 
 
 def _choose(policy: PlainPolicy, scores: str, then: Any, constant: Any, whole: Any) -> None:
