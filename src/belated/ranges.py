@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 import operator
@@ -11,7 +12,10 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 Check = Callable[[Any, str], Any]
-"""Takes a value and its name; returns the value in plain form, or raises ValueError."""
+"""Takes a value and its name; returns the value in plain form, or raises ValueError. The first line
+of its docstring says what it accepts."""
+
+_CHECKS: dict[tuple[type, str], Check] = {}
 
 
 def checked(config: Any, **checks: Check) -> None:
@@ -28,7 +32,23 @@ def checked(config: Any, **checks: Check) -> None:
     ValueError: gamma must be a number from 0 to 1, got 1.5.
     """
     for name, check in checks.items():
+        _CHECKS[type(config), name] = check
         object.__setattr__(config, name, check(getattr(config, name), name))
+
+
+def allowed(config: Any, name: str) -> str:
+    """Say in words what values a field may have; nothing if it is not checked.
+
+    >>> from belated.methods import SAC
+    >>> allowed(SAC(), "gamma")
+    'A number from 0 to 1'
+    """
+    check = _CHECKS.get((type(config), name))
+    return "" if check is None else _words(check)
+
+
+def _words(check: Check) -> str:
+    return (inspect.getdoc(check) or "").partition("\n")[0].rstrip(".")
 
 
 def positive_int(value: Any, what: str) -> int:
@@ -101,13 +121,14 @@ def layers(value: Any, what: str) -> tuple[int, ...]:
 
 
 def one_of(*options: str) -> Check:
-    """One of some words."""
+    """One of two words or more."""
 
     def check(value: Any, what: str) -> str:
         if value not in options:
             raise ValueError(f"{what} must be one of {', '.join(options)}, got {value!r}.")
         return str(value)
 
+    check.__doc__ = f"{', '.join(options[:-1])} or {options[-1]}."
     return check
 
 
@@ -118,4 +139,5 @@ def optional(check: Check, *words: str) -> Check:
         is_none = value is None or (isinstance(value, str) and value in words)
         return None if is_none else check(value, what)
 
+    check_unless_none.__doc__ = f"{_words(check)}; or {', '.join(('None', *words))}."
     return check_unless_none

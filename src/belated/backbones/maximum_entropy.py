@@ -25,7 +25,7 @@ class MaximumEntropy(TemporalDifference):
         initial_temperature: α at the start.
         target_entropy: what α is adapted to; None or "auto" for −|A|, and for discrete actions for
             ``entropy_fraction`` of the largest possible entropy.
-        entropy_fraction: only for that.
+        entropy_fraction: which part of it that is; for discrete actions only.
         temperature_learning_rate: Adam's for the temperature; None for the same as the others'.
         max_gradient_norm: where the gradients' norm is clipped; None for nowhere.
         smooth_l1: whether large TD errors count linearly, not squared.

@@ -21,16 +21,22 @@ def check_env(
     steps: int = 2_000,
     seed: int = 0,
 ) -> int:
-    """Run environments with random actions and report what a learner would trip over.
+    """Is an environment ready for a learner?
 
-    Findings marked ✗ make an agent refuse the environment; those marked ! are worth a look. The
-    exit code is 1 if an agent would refuse any of the environments.
+    Plays it with random actions and reports what a learner would trip over. Findings marked ✗ make
+    an agent refuse the environment; those marked ! are worth a look. The exit code is 1 if an
+    agent would refuse any of the environments.
+
+    Examples:
+        belated check-env belated/PointReach-v0
+        belated check-env your_module:YourEnv-v0 --steps 10000
+        belated check-env Pendulum-v1 --interval 15:20 --reward max
 
     Args:
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
-        interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform),
-            or 5=0.2,10=0.8.
-        reward: The interval reward: sum, max, square, sum-square, square-sum,
+        interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform)
+            or 5=0.2,10=0.8 (length=probability).
+        reward: The interval reward: sum (default), max, square, sum-square, square-sum,
             weighted:w0,w1,... or package.module:function.
         overlap: How many steps before the interval its reward also depends on.
         steps: How many steps to run each environment.

@@ -24,16 +24,22 @@ def check_reward(
     seed: int = 0,
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = False,
 ) -> int:
-    """Measure how far interval rewards are from past-invariant, with random actions.
+    """Do the hc methods suit an interval reward?
 
-    A reward is past-invariant if the order of two continuations of an interval does not depend on
-    its history, strongly so if their difference does not. The exit code is 0 whatever the verdict.
+    Their theory wants a reward that is strongly past-invariant: how much better one continuation
+    of an interval is than another must not depend on the interval's beginning. (Without
+    "strongly": which of the two is better.) Random actions measure how far a reward is from that;
+    docs/environments.md explains the numbers. The exit code is 0 whatever the verdict.
+
+    Examples:
+        belated check-reward Pendulum-v1 --interval 20 --reward max
+        belated check-reward belated/Hopper-square-n20-v0 --json
 
     Args:
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
-        interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform),
-            or 5=0.2,10=0.8.
-        reward: The interval reward: sum, max, square, sum-square, square-sum,
+        interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform)
+            or 5=0.2,10=0.8 (length=probability).
+        reward: The interval reward: sum (default), max, square, sum-square, square-sum,
             weighted:w0,w1,... or package.module:function.
         overlap: How many steps before the interval its reward also depends on.
         samples: How many times to compare two histories with two continuations.

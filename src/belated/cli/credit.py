@@ -22,14 +22,23 @@ def credit(
     out: Path | None = None,
     trust: bool = False,
 ) -> int:
-    """Play one episode with a run's policy; print and draw the credit of each step.
+    """Say which steps of an episode earned the reward.
+
+    Plays one episode with a run's policy, prints the credit of each step beside the hidden reward,
+    where the environment has one, and draws it. For methods that tell steps apart: those with an H
+    (hc-...), rrd, ircr, rudder and the oracles.
+
+    Examples:
+        belated credit runs/mine
+        belated credit runs/mine --seed 7 --intervals 1 --out pictures
 
     Args:
-        folder: The run folder.
+        folder: The run folder, as `belated train` leaves it.
         seed: Seeds the episode.
         intervals: How many intervals to print; the picture and credit.csv hold all of them.
         out: Where to write credit.png and credit.csv (default: the run folder).
-        trust: Import the modules that the run's settings name.
+        trust: Allow to import the modules that the run's settings name, such as the
+            environment's. Say so only if you know where the folder comes from.
     """
     agent = load_run(folder, trust)
     episode = agent.play(seed=seed, env=agent.env)

@@ -19,10 +19,15 @@ SETTINGS: dict[str, Any] = {"hidden": (64, 64), "learning_rate": 1e-3}
 
 
 def demo(steps: int = 40_000, seed: int = 1, out: Path = Path("demo")) -> int:
-    """Learn Point Reach with hc-singleton and with plain SAC, and draw the results.
+    """Learn Point Reach with two methods, and draw the results.
 
     A point walks over a grid to a target that it does not see; every 20 steps its reward shows
-    how far it got. Takes about five minutes on one core; progress bars show the time left.
+    how far it got. The methods are hc-singleton and plain SAC. Takes about five minutes on one
+    core; progress bars show the time left.
+
+    Examples:
+        belated demo
+        belated demo --steps 20000 --seed 2 --out pictures
 
     Args:
         steps: How many environment steps each method learns for.

@@ -18,13 +18,22 @@ def evaluate(
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = False,
     trust: bool = False,
 ) -> int:
-    """Play episodes with the deterministic policy of a run and print their returns.
+    """Play episodes with a run's policy.
+
+    Prints the mean of their returns and its standard deviation over the episodes. The policy
+    takes its best action each time and does not explore. "revealed" is the return that an agent
+    was told of; the other counts the hidden reward of every step, where the environment has one.
+
+    Examples:
+        belated evaluate runs/mine
+        belated evaluate runs/mine --episodes 100 --json
 
     Args:
-        folder: The run folder.
+        folder: The run folder, as `belated train` leaves it.
         episodes: How many episodes to play.
-        json_output: Print JSON.
-        trust: Import the modules that the run's settings name.
+        json_output: Print JSON, with the return of each episode.
+        trust: Allow to import the modules that the run's settings name, such as the
+            environment's. Say so only if you know where the folder comes from.
     """
     agent = load_run(folder, trust)
     outcome = agent.evaluate(episodes, env=agent.env)

@@ -13,13 +13,19 @@ from belated.training.agent import Agent
 def export(
     run: Annotated[Path, tyro.conf.Positional], path: Annotated[Path, tyro.conf.Positional]
 ) -> int:
-    """Write a run's deterministic policy to a file that needs neither belated nor JAX.
+    """Write a run's policy to a file that needs no JAX.
 
-    Example: belated export runs/mine policy.onnx
+    It takes an observation with the phase at its end and gives the best action, without exploring.
+    Whoever reads the file needs no belated either; docs/deploying.md shows how.
+
+    Examples:
+        belated export runs/mine policy.npz
+        belated export runs/mine policy.onnx
 
     Args:
         run: A run folder or a saved agent.
-        path: policy.onnx (needs the extra onnx) or policy.npz, for NumPy alone.
+        path: The file to write: policy.npz, for NumPy alone, or policy.onnx (pip install
+            "belated[onnx]").
     """
     agent = Agent.load(run)
     agent.export(path)

@@ -24,17 +24,24 @@ def plot(
     smooth: int = 1,
     mixed: bool = False,
 ) -> int:
-    """Draw learning curves: a panel for each task, a line with an interval for each method.
+    """Draw learning curves of runs.
 
-    For example: belated plot results/halfcheetah --out curves.svg --csv curves.csv
+    There is a panel for each task and a line for each method, with a confidence interval over
+    seeds.
+
+    Examples:
+        belated plot runs/mine
+        belated plot runs/sac-s0 runs/sac-s1 --out curves.svg --csv curves.csv
+        belated plot runs --column length_mean --statistic mean --smooth 3
 
     Args:
         runs: Run folders, or folders that hold them.
         out: The picture to write; its suffix is its format: .png, .svg or .pdf.
         csv: Also write the curves as a table, one value a row, in the long form that other
             projects' plots read (exp_name, env_name, seed, metric, env_step, value).
-        column: Which column of progress.csv to draw.
-        statistic: The bold lines over seeds: the interquartile mean, or the mean.
+        column: Which column of progress.csv to draw; docs/metrics.md explains them.
+        statistic: The bold lines over seeds: the interquartile mean (the mean of the middle half),
+            or the mean.
         x: The horizontal axis: steps, or the time spent learning.
         smooth: Average so many evaluations of each run, an odd number; the picture says so.
         mixed: Go on if the runs are from different code, versions or settings.

@@ -23,10 +23,14 @@ def report(
     title: str = "",
     mixed: bool = False,
 ) -> int:
-    """Write a page with the verdict, learning curves, tables, single runs, credit and settings.
+    """Write all there is to see of some runs on one page.
 
-    It is one file of HTML that needs no network; credit is shown for runs where `belated credit`
-    was called. For example: belated report results/halfcheetah --primary hc-pairwise-1,sac
+    It has the verdict, learning curves, tables, single runs, credit and settings, in one file of
+    HTML that needs no network. Credit is shown for runs where `belated credit` was called.
+
+    Examples:
+        belated report runs/mine
+        belated report runs/mine --primary hc-singleton,sac --out page.html
 
     Args:
         runs: Run folders, or folders that hold them.

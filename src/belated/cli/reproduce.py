@@ -28,10 +28,16 @@ def reproduce(
     set: tuple[str, ...] = (),  # noqa: A002 (the option is called --set)
     where: WhereOptions = Where(),  # noqa: B008 (it is frozen)
 ) -> int:
-    """Make a figure of the paper again: runs, figure, table and curves. Again: goes on.
+    """Make a figure of the paper again.
 
-    The defaults are the paper's, which take days on two cores; scale them down with --steps,
-    --seeds, --tasks and --methods. `belated reproduce list` says what there is.
+    Does the runs and leaves the figure, its table and the curves in a folder. The defaults are the
+    paper's, which take days on two cores: scale them down as in the second example. Ctrl-C stops
+    after saving; the same command again goes on.
+
+    Examples:
+        belated reproduce list
+        belated reproduce comparison --tasks Hopper --seeds 2 --steps 100000
+        belated reproduce point-reach --out figures/point-reach
 
     Args:
         name: Which one: design, regulariser, variance, comparison, overlap, intervals, non-sum,
@@ -41,7 +47,7 @@ def reproduce(
         seeds: How many seeds.
         tasks: Environments separated by commas: Hopper, HalfCheetah, Walker2d, Ant, Reacher, or
             any Gymnasium ids.
-        methods: Methods separated by commas.
+        methods: Methods separated by commas; `belated methods` lists them.
         learning_starts: How many random steps come first (default: the methods' own, 5000).
         eval_every: Steps between evaluations (default: a twentieth of the steps, 10000 at most).
         eval_episodes: Episodes in each evaluation.

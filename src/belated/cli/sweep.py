@@ -31,11 +31,12 @@ class Where:
     workers: int | None = None
     """How many runs at a time, each pinned to a core (default: one for each core)."""
     on: Backend = "local"
-    """local: worker processes. here: this process, one run after another. ray: a cluster."""
+    """local: worker processes. here: this process, one run after another. ray: a cluster (pip
+    install "belated[ray]")."""
     address: str | None = None
-    """The address of a Ray cluster (default: a local one)."""
+    """With --on ray: the cluster's address (default: one on this machine)."""
     mixed: bool = False
-    """Go on although the code, the versions or the settings of earlier runs differ."""
+    """Go on although earlier runs in the folder are of other code, versions or settings."""
     keep_replay: bool = False
     """Keep the replays of finished runs; they take most of the space."""
 
@@ -62,9 +63,14 @@ def sweep_grid(
     out: Path,
     where: WhereOptions = Where(),  # noqa: B008 (it is frozen)
 ) -> int:
-    """Do all runs of a grid (a TOML file) and summarise them. The same command again goes on.
+    """Do all runs of a grid and summarise them.
 
-    Ctrl-C stops after saving; nothing is lost.
+    A grid is every method on every task with every seed. Ctrl-C stops after saving; the same
+    command again goes on, and finished runs are not done twice.
+
+    Examples:
+        belated sweep grid.toml --out runs/mine
+        belated sweep grid.toml --out runs/mine --workers 1
 
     Args:
         grid: A TOML file with tasks, methods, seeds and steps; docs/experiments.md explains it.
@@ -91,17 +97,24 @@ def compare(
     set: tuple[str, ...] = (),  # noqa: A002 (the option is called --set)
     where: WhereOptions = Where(),  # noqa: B008
 ) -> int:
-    """Compare methods on a task and say which is better, with an interval.
+    """Run methods on a task and say which is better.
 
-    Leaves the runs, summary.json, summary.md, curves.png and report.html in a folder. The same
-    command again goes on; Ctrl-C stops after saving.
+    The verdict is about two of them (--primary) and comes with a confidence interval. The runs,
+    summary.json, summary.md, curves.png and report.html are left in a folder. Ctrl-C stops after
+    saving; the same command again goes on.
+
+    Examples:
+        belated compare --env belated/PointReach-v0 --methods hc-singleton,sac
+        belated compare --env Pendulum-v1 --interval 20 --reward max --seeds 8
+        belated compare --env your_module:YourEnv-v0 --steps 50000 --out runs/mine
 
     Args:
         env: A Gymnasium id; your_module:YourEnv-v0 imports your_module first.
-        methods: Which methods, separated by commas.
-        interval: Delay the environment with intervals of this length (20, 15:20, 5=0.2,10=0.8),
-            unless its reward is late already.
-        reward: The interval reward (default: sum).
+        methods: Which methods, separated by commas; `belated methods` lists them.
+        interval: Delay the environment with intervals of this length: 20, 15:20 (uniform) or
+            5=0.2,10=0.8 (length=probability). Leave it out if the reward is late already.
+        reward: The interval reward: sum (default), max, square, sum-square, square-sum,
+            weighted:w0,w1,... or package.module:function.
         overlap: How many steps before the interval its reward also depends on (default: 0).
         phase: Whether observations tell the position in the interval.
         seeds: How many seeds. With fewer than 4 no difference can be shown, however large.
@@ -112,7 +125,7 @@ def compare(
             most).
         eval_every: Steps between evaluations (default: a twentieth of the steps).
         eval_episodes: Episodes in each evaluation.
-        set: Hyperparameters of all methods, as name=value.
+        set: Hyperparameters of all methods, as name=value, for example batch_size=256.
         where: Where the runs are done.
     """
     task = {"env": env, "interval": interval, "reward": reward, "overlap": overlap}

@@ -33,11 +33,14 @@ def theory(
     markdown: bool = False,
     draw: Path | None = None,
 ) -> int:
-    """Check every claim of the paper on small problems that can be solved exactly.
+    """Check the paper's claims on small exact problems.
 
     Says for each claim under which condition it holds, and shows the smallest counterexample where
-    it does not. The exit code is 1 if anything differs from what is expected. For example:
-    belated theory --problems 100 --draw figures
+    it does not. The exit code is 1 if anything differs from what docs/theory.md says.
+
+    Examples:
+        belated theory
+        belated theory --problems 100 --draw figures
 
     Args:
         problems: How many random problems the central claims are checked on.

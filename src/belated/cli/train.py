@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+import tyro
+
 from belated.ranges import positive_int
 from belated.training.agent import Agent
 from belated.training.interrupt import TERMINATED
@@ -21,10 +23,7 @@ from belated.training.run import (
 
 @dataclass(frozen=True)
 class Train(RunSettings):
-    """Learn a task and write config.json, progress.csv and checkpoint/ to a run folder.
-
-    Ctrl-C and SIGTERM stop between two steps, after saving; --resume continues from there.
-    """
+    """The settings of a run, and what to do with its folder."""
 
     out: Path | None = None
     """The run folder (default: runs/ENV-METHOD-sSEED). It must not already hold a run."""
@@ -36,8 +35,21 @@ class Train(RunSettings):
     """Show a progress bar."""
 
 
-def train(config: Train) -> int:
-    """Run the command and return its exit code."""
+def train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
+    """Learn a task and leave a run folder behind.
+
+    The folder holds config.json (all settings), progress.csv (a row for each evaluation and each
+    log) and checkpoint/ (the agent). Ctrl-C and SIGTERM stop between two steps, after saving;
+    --resume continues from there. `belated methods` and `belated tasks` list what there is.
+
+    Examples:
+        belated train --env belated/PointReach-v0 --steps 40000 --out run
+        belated train --env HalfCheetah-v5 --interval 15:20 --set batch_size=256
+        belated train --resume run --steps 80000
+
+    Args:
+        config: All of it.
+    """
     if config.steps is not None:
         positive_int(config.steps, "--steps")
     settings: RunSettings

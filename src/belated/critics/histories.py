@@ -56,7 +56,11 @@ class HistoryConfig(Protocol):
 @register
 @dataclass(frozen=True)
 class Singleton:
-    """H = Σ_j b(x_j)."""
+    """H = Σ_j b(x_j).
+
+    Attributes:
+        units: the hidden layers of b.
+    """
 
     units: tuple[int, ...] = (64, 64)
 
@@ -71,7 +75,12 @@ class Singleton:
 @register
 @dataclass(frozen=True)
 class Pairwise:
-    """H = Σ_{k ≤ K} Σ_j c^k(x_j, x_{j+k}), where c⁰ takes a single step."""
+    """H = Σ_{k ≤ K} Σ_j c^k(x_j, x_{j+k}), where c⁰ takes a single step.
+
+    Attributes:
+        reach: K, how many steps apart the steps of a pair may be.
+        units: the hidden layers of each c^k.
+    """
 
     reach: int
     units: tuple[int, ...] = (64, 64)
@@ -119,7 +128,11 @@ class PairwiseHistory(History):
 @register
 @dataclass(frozen=True)
 class Recurrent:
-    """H is read off a GRU's hidden state after the last step of the history."""
+    """H is read off a GRU's hidden state after the last step of the history.
+
+    Attributes:
+        units: the size of the GRU's hidden state, and of the layer before it.
+    """
 
     units: int = 48
 

@@ -23,7 +23,11 @@ from belated.ranges import checked, positive_int
 @register
 @dataclass(frozen=True)
 class Segment:
-    """Fully connected → GRU → linear, over the history and the current step."""
+    """Fully connected → GRU → linear, over the history and the current step.
+
+    Attributes:
+        units: the size of the GRU's hidden state, and of the layer before it.
+    """
 
     units: int = 128
 
