@@ -78,8 +78,8 @@ class LIRPG(PPO):
 
     Attributes:
         intrinsic_learning_rate: Adam's, for η.
-        intrinsic_coefficient: c_in.
-        extrinsic_coefficient: c_ex.
+        intrinsic_coefficient: c_in, the weight of r_in for the policy.
+        extrinsic_coefficient: c_ex, that of the revealed reward.
     """
 
     intrinsic_learning_rate: float = 1e-4

@@ -1,35 +1,88 @@
-"""``belated completion``: the shell completes commands and options."""
+"""``belated completion``: the shell completes commands, options, methods and tasks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
 import tyro
 
+from belated.envs.tasks import POINT_REACH, TASKS
+from belated.experiments.reproduce import EXPERIMENTS
+from belated.methods import METHODS
 
-def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], tyro.conf.Positional], /
-) -> int:
+IDS = (POINT_REACH, *TASKS)
+OPTIONS: dict[str, Iterable[str]] = {"--method": METHODS, "--env": IDS}
+"""What options take, where their type does not say it."""
+FIRST: dict[str, Iterable[str]] = {
+    "methods": METHODS,
+    "check-env": IDS,
+    "check-reward": IDS,
+    "reproduce": ("list", *EXPERIMENTS),
+    "completion": ("bash", "zsh"),
+}
+"""What commands take as their first word, where it is no file."""
+
+SCRIPT = """\
+# Completes the words of belated, in bash, and in zsh after bashcompinit.
+_belated() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" known=""
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    known="{commands} --help --version"
+  else
+    case "${{COMP_WORDS[1]}} $before" in
+{values}
+    esac
+    case "$word" in -*)
+      case "${{COMP_WORDS[1]}}" in
+{options}
+      esac
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$known" -- "$word"))
+}}
+complete -o default -F _belated belated  # files, where there is nothing else"""
+
+
+def completion(shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional], /) -> int:
     """Print what completes words in a shell.
 
-    Write it once to where the shell looks for such files, and open a new shell. For zsh the folder
-    must be in its fpath: fpath+=~/.zfunc before compinit in ~/.zshrc.
+    Write it to a file once, and have the shell read that file when it starts: put
+    `source ~/.belated-completion` into ~/.bashrc; for zsh, put
+    `autoload -Uz compinit bashcompinit; compinit; bashcompinit` before it, into ~/.zshrc.
 
     Examples:
-        belated completion bash > ~/.local/share/bash-completion/completions/belated
-        belated completion zsh > ~/.zfunc/_belated
-        belated completion fish > ~/.config/fish/completions/belated.fish
+        belated completion bash > ~/.belated-completion
+        belated completion zsh > ~/.belated-completion
 
     Args:
-        shell: Which shell.
+        shell: Which shell. It is the same file for both.
     """
     from belated.cli import COMMANDS  # (which knows this module by name)
 
-    commands: dict[str, Any] = {name: command.load() for name, command in COMMANDS.items()}
-    try:
-        tyro.extras.subcommand_cli_from_dict(
-            commands, prog="belated", args=["--tyro-print-completion", shell]
-        )
-    except SystemExit as done:
-        return int(done.code or 0)
-    raise AssertionError("tyro ends with an exit after it has printed the script.")
+    functions: dict[str, Callable[..., int]] = {n: c.load() for n, c in COMMANDS.items()}
+    values = {f"{name} {name}": words for name, words in FIRST.items()}
+    options = {}
+    for name, function in functions.items():
+        choices = _options(function)
+        options[name] = choices.keys()
+        values |= {f"{name} {option}": words for option, words in choices.items() if words}
+    print(
+        SCRIPT.format(commands=" ".join(functions), values=_cases(values), options=_cases(options))
+    )
+    return 0
+
+
+def _options(function: Callable[..., int]) -> dict[str, Iterable[str]]:
+    """A command's options, each with what it takes if there is a list of that."""
+    known: Any = function
+    actions = tyro.extras.get_parser(known)._actions
+    return {
+        option: OPTIONS.get(option, action.choices or ())
+        for action in actions
+        for option in action.option_strings
+    }
+
+
+def _cases(words: dict[str, Iterable[str]]) -> str:
+    return "\n".join(f'      "{name}") known="{" ".join(each)}" ;;' for name, each in words.items())

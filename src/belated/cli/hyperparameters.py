@@ -76,7 +76,11 @@ def _declaring(cls: type, name: str) -> type | None:
 
 def _exceptions(values: dict[str, Hashable], default: Any) -> dict[str, Any]:
     """Which methods have another value than the default, said as shortly as it is true."""
-    labels: tuple[Callable[[str], str], ...] = (stem_of, family_of, str)
+
+    def stem(method: str) -> str:
+        return stem_of(method) if stem_of(method) in METHODS else method
+
+    labels: tuple[Callable[[str], str], ...] = (stem, family_of, str)
     for label in labels:
         grouped: dict[str, set[Hashable]] = {}
         for method, value in values.items():

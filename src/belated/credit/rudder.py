@@ -84,7 +84,7 @@ class Rudder:
         rollout_passes: how many gradient steps are taken on each rollout.
         lesson_passes: how many are taken on lessons after that.
         lesson_batch: how many lessons such a step looks at.
-        lessons: how many are kept.
+        lessons: how many lessons are kept.
     """
 
     needs: ClassVar[Needs] = frozenset()

@@ -29,7 +29,7 @@ def provenance(modules: Iterable[str] = ()) -> dict[str, Any]:
     return {
         "sources": {name: source for name, source in sources.items() if source is not None},
         "versions": versions,
-        "cpu": _cpu(),
+        "cpu": cpu_model(),
         "threads": usable_cores(),
     }
 
@@ -88,7 +88,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _cpu() -> str:
+def cpu_model() -> str:
     """The model of the CPU, as far as the system tells."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
