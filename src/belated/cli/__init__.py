@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import os
 import pkgutil
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,12 +67,17 @@ def main(arguments: list[str] | None = None) -> int:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # where people keep environments of their own
     try:
-        return run(sys.argv[1:] if arguments is None else arguments)
+        code = run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as in belated tasks | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except (ValueError, OSError) as error:
         print("\n".join([f"belated: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
+    return code
 
 
 def run(arguments: list[str]) -> int:
@@ -88,15 +96,20 @@ def run(arguments: list[str]) -> int:
     import tyro  # (the overview does without)
 
     function: Any = COMMANDS[name].load()
-    code: int = tyro.cli(
-        function, prog=f"belated {name}", description=help_text(function), args=others
-    )
+    if {"-h", "--help"} & {*others}:
+        print(help_text(function), end="\n\n")
+    code: int = tyro.cli(function, prog=f"belated {name}", description="", args=others)
     return code
 
 
 def help_text(function: Callable[..., int]) -> str:
-    """What a command's help says above its options: its docstring, with the examples."""
-    return (inspect.getdoc(function) or "").partition("\n\nArgs:\n")[0]
+    """What a command's help says above its options: its docstring, as wide as the terminal."""
+    width = min(shutil.get_terminal_size().columns, 100)
+    paragraphs = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")[0].split("\n\n")
+    return "\n\n".join(
+        text if text.startswith("Examples:") else textwrap.fill(text, width, break_on_hyphens=False)
+        for text in paragraphs
+    )
 
 
 def overview() -> str:
@@ -111,11 +124,12 @@ def overview() -> str:
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:{width}}  {c.about}" for name, c in group.items())]
     lines += ["", "Examples:", *(f"  {line}" for line in EXAMPLES)]
-    lines += ["", "belated --version prints the version. Exit codes: 0 all is well, 1 a check failed or",
-              "a run did, 2 the command was not understood, 130 stopped by Ctrl-C."]  # fmt: skip
-    return "\n".join(lines)
+    return "\n".join([*lines, "", EXIT_CODES])
 
 
+EXIT_CODES = """\
+belated --version prints the version. Exit codes: 0 all is well, 1 a check or a
+run failed, 2 the command was not understood, 130 stopped by Ctrl-C."""
 EXAMPLES = (
     "belated train --env HalfCheetah-v5 --interval 15:20 --out run",
     "belated evaluate run",

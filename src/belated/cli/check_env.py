@@ -36,8 +36,8 @@ def check_env(
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
         interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform)
             or 5=0.2,10=0.8 (length=probability).
-        reward: The interval reward: sum (default), max, square, sum-square, square-sum,
-            weighted:w0,w1,... or package.module:function.
+        reward: The interval reward: sum (that is None too), max, square, sum-square,
+            square-sum, weighted:w0,w1,... or package.module:function.
         overlap: How many steps before the interval its reward also depends on.
         steps: How many steps to run each environment.
         seed: Seeds environments and actions.

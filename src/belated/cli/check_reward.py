@@ -39,8 +39,8 @@ def check_reward(
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
         interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform)
             or 5=0.2,10=0.8 (length=probability).
-        reward: The interval reward: sum (default), max, square, sum-square, square-sum,
-            weighted:w0,w1,... or package.module:function.
+        reward: The interval reward: sum (that is None too), max, square, sum-square,
+            square-sum, weighted:w0,w1,... or package.module:function.
         overlap: How many steps before the interval its reward also depends on.
         samples: How many times to compare two histories with two continuations.
         seed: Seeds environments, actions and draws.

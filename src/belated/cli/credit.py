@@ -36,7 +36,7 @@ def credit(
         folder: The run folder, as `belated train` leaves it.
         seed: Seeds the episode.
         intervals: How many intervals to print; the picture and credit.csv hold all of them.
-        out: Where to write credit.png and credit.csv (default: the run folder).
+        out: Where to write credit.png and credit.csv. None: to the run folder.
         trust: Allow to import the modules that the run's settings name, such as the
             environment's. Say so only if you know where the folder comes from.
     """

@@ -212,7 +212,9 @@ assert picture.max() > picture.min(), "the picture is empty"
 
 def rendering(tried: dict[str, tuple[bool, str]]) -> Finding:
     """Whether MuJoCo can draw without a screen; learning does without."""
-    said = ", ".join(f"{name} {'works' if works else 'fails'}" for name, (works, _) in tried.items())
+    said = ", ".join(
+        f"{name} {'works' if works else 'fails'}" for name, (works, _) in tried.items()
+    )
     for name, (works, _) in tried.items():
         if works:
             advice = f"For pictures on a machine without a screen: export MUJOCO_GL={name}"
@@ -246,7 +248,9 @@ def self_test() -> None:
         if not np.array_equal(belated.Agent.load(folder).predict(seen)[0], learned):
             raise RuntimeError("the loaded agent predicts something else than the saved one")
     seconds = time.perf_counter() - began
-    print(f"a tiny agent has learned on {jax.devices()[0]}, was saved and loaded, in {seconds:.0f} s")
+    print(
+        f"a tiny agent has learned on {jax.devices()[0]}, was saved and loaded, in {seconds:.0f} s"
+    )
 
 
 def learned(works: bool, said: str) -> Finding:

@@ -91,4 +91,4 @@ def _exceptions(values: dict[str, Hashable], default: Any) -> dict[str, Any]:
 
 
 def _first_line(cls: type) -> str:
-    return (inspect.getdoc(cls) or "").partition("\n")[0]
+    return (inspect.getdoc(cls) or "").partition("\n")[0].replace("``", "`")

@@ -37,8 +37,8 @@ STEMS = {
 """What methods are; td3-NAME, crossq-NAME and dqn-NAME are the same on another backbone."""
 
 LEGEND = """\
-The methods with hc have Q = H + C: H is what the interval so far has earned, C what the action adds.
-Credit: they, ircr, rrd and rudder can say which steps earned the reward.
+Methods with hc have Q = H + C: H is what the interval has earned so far, C what
+the action adds. They, ircr, rrd and rudder can say which steps earned a reward.
 belated methods NAME shows what can be set in one."""
 
 

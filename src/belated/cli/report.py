@@ -37,7 +37,7 @@ def report(
         out: The page to write.
         primary: Two methods to compare, A,B; choose them before you see the results.
         column: Which column of progress.csv the scores and curves are of.
-        title: The page's title (default: what was run on what).
+        title: The page's title. Empty: what was run on what.
         mixed: Go on if the runs are from different code, versions or settings.
     """
     console = Console()

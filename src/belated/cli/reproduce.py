@@ -42,14 +42,14 @@ def reproduce(
     Args:
         name: Which one: design, regulariser, variance, comparison, overlap, intervals, non-sum,
             td3, point-reach; ours: phase, lengths, credit, clock. list: say what each shows.
-        out: The folder (default: runs/NAME).
-        steps: Steps of each run.
-        seeds: How many seeds.
+        out: The folder. None: runs/NAME.
+        steps: Steps of each run. None: as many as in the paper.
+        seeds: How many seeds. None: as many as in the paper.
         tasks: Environments separated by commas: Hopper, HalfCheetah, Walker2d, Ant, Reacher, or
-            any Gymnasium ids.
-        methods: Methods separated by commas; `belated methods` lists them.
-        learning_starts: How many random steps come first (default: the methods' own, 5000).
-        eval_every: Steps between evaluations (default: a twentieth of the steps, 10000 at most).
+            any Gymnasium ids. None: those of the figure.
+        methods: Methods separated by commas; `belated methods` lists them. None: the figure's.
+        learning_starts: How many random steps come first. None: the methods' own, 5000.
+        eval_every: Steps between evaluations. None: a twentieth of the steps, 10000 at most.
         eval_episodes: Episodes in each evaluation.
         set: Hyperparameters of all runs, as name=value, for example precision=bfloat16.
         where: Where the runs are done.

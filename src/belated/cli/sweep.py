@@ -29,12 +29,12 @@ class Where:
     """Where runs are done."""
 
     workers: int | None = None
-    """How many runs at a time, each pinned to a core (default: one for each core)."""
+    """How many runs at a time, each pinned to a core. None: one for each core."""
     on: Backend = "local"
     """local: worker processes. here: this process, one run after another. ray: a cluster (pip
     install "belated[ray]")."""
     address: str | None = None
-    """With --on ray: the cluster's address (default: one on this machine)."""
+    """With --on ray: the cluster's address. None: one on this machine."""
     mixed: bool = False
     """Go on although earlier runs in the folder are of other code, versions or settings."""
     keep_replay: bool = False
@@ -113,17 +113,16 @@ def compare(
         methods: Which methods, separated by commas; `belated methods` lists them.
         interval: Delay the environment with intervals of this length: 20, 15:20 (uniform) or
             5=0.2,10=0.8 (length=probability). Leave it out if the reward is late already.
-        reward: The interval reward: sum (default), max, square, sum-square, square-sum,
-            weighted:w0,w1,... or package.module:function.
-        overlap: How many steps before the interval its reward also depends on (default: 0).
+        reward: The interval reward: sum (that is None too), max, square, sum-square,
+            square-sum, weighted:w0,w1,... or package.module:function.
+        overlap: How many steps before the interval its reward also depends on. None: 0.
         phase: Whether observations tell the position in the interval.
         seeds: How many seeds. With fewer than 4 no difference can be shown, however large.
         steps: How many steps each run takes.
-        out: The folder (default: runs/compare-TASK).
-        primary: The two methods whose comparison counts, A,B (default: the first and the last).
-        learning_starts: How many random steps come first (default: a tenth of the steps, 5000 at
-            most).
-        eval_every: Steps between evaluations (default: a twentieth of the steps).
+        out: The folder. None: runs/compare-TASK.
+        primary: The two methods whose comparison counts, A,B. None: the first and the last.
+        learning_starts: How many random steps come first. None: a tenth of the steps, 5000 at most.
+        eval_every: Steps between evaluations. None: a twentieth of the steps.
         eval_episodes: Episodes in each evaluation.
         set: Hyperparameters of all methods, as name=value, for example batch_size=256.
         where: Where the runs are done.

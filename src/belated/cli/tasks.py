@@ -13,9 +13,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from belated.envs.tasks import TASKS, Task
 
 
-def tasks(
-    containing: Annotated[str, tyro.conf.Positional] = "", /, json: bool = False
-) -> int:
+def tasks(containing: Annotated[str, tyro.conf.Positional] = "", /, json: bool = False) -> int:
     """List the tasks that come with the library.
 
     Any other Gymnasium environment is a task too, with --interval of `belated train`. What the

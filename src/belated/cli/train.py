@@ -26,7 +26,7 @@ class Train(RunSettings):
     """The settings of a run, and what to do with its folder."""
 
     out: Path | None = None
-    """The run folder (default: runs/ENV-METHOD-sSEED). It must not already hold a run."""
+    """The run folder, which must not hold a run yet. None: runs/ENV-METHOD-sSEED."""
     resume: Path | None = None
     """Continue the run in this folder, with its settings."""
     trust: bool = False
@@ -46,9 +46,6 @@ def train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
         belated train --env belated/PointReach-v0 --steps 40000 --out run
         belated train --env HalfCheetah-v5 --interval 15:20 --set batch_size=256
         belated train --resume run --steps 80000
-
-    Args:
-        config: All of it.
     """
     if config.steps is not None:
         positive_int(config.steps, "--steps")
