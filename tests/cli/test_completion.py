@@ -38,7 +38,7 @@ class Offered:
     def __call__(self, *words: str) -> list[str]:
         line = " ".join(shlex.quote(word) for word in ("belated", *words))
         code = (
-            f"set -eu; source {shlex.quote(str(self.script))}; COMP_WORDS=({line}); "
+            f"set -u; source {shlex.quote(str(self.script))}; COMP_WORDS=({line}); "
             f"COMP_CWORD={len(words)}; [[ $(complete -p belated) =~ -F\\ ([^ ]+) ]]; "
             'COMPREPLY=(); "${BASH_REMATCH[1]}"; [ ${#COMPREPLY[@]} -eq 0 ] || '
             'printf "%s\\n" "${COMPREPLY[@]}"'

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal
+from contextlib import redirect_stdout, suppress
+from typing import Annotated, Literal
 
 import tyro
 
@@ -62,7 +65,7 @@ def completion(shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional], /
 
     functions: dict[str, Callable[..., int]] = {n: c.load() for n, c in COMMANDS.items()}
     values = {f"{name} {name}": words for name, words in FIRST.items()}
-    options = {}
+    options: dict[str, Iterable[str]] = {}
     for name, function in functions.items():
         choices = _options(function)
         options[name] = choices.keys()
@@ -74,13 +77,17 @@ def completion(shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional], /
 
 
 def _options(function: Callable[..., int]) -> dict[str, Iterable[str]]:
-    """A command's options, each with what it takes if there is a list of that."""
-    known: Any = function
-    actions = tyro.extras.get_parser(known)._actions
+    """The options in a command's help, each with what it takes if there is a list of that."""
+    said = io.StringIO()
+    with redirect_stdout(said), suppress(SystemExit):
+        tyro.cli(function, args=["--help"])
+    rows = re.findall(
+        r"^\W (-[-\w]+(?:, -[-\w]+)*)(?: \{([\w,]+)\}(?!\|))?", said.getvalue(), re.MULTILINE
+    )
     return {
-        option: OPTIONS.get(option, action.choices or ())
-        for action in actions
-        for option in action.option_strings
+        option: OPTIONS.get(option, choices.split(",") if choices else ())
+        for options, choices in rows
+        for option in options.split(", ")
     }
 
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from packaging.requirements import Requirement
 from rich.console import Console
@@ -234,7 +234,12 @@ def self_test() -> None:
 
     began = time.perf_counter()
     env = belated.delay(gym.make("Pendulum-v1"), interval=5)
-    small = {"hidden": (8, 8), "units": (8, 8), "batch_size": 8, "learning_starts": 20}
+    small: dict[str, Any] = {
+        "hidden": (8, 8),
+        "units": (8, 8),
+        "batch_size": 8,
+        "learning_starts": 20,
+    }
     agent = belated.Agent("hc-singleton", env, seed=0, **small)
     env.observation_space.seed(0)
     seen = np.stack([env.observation_space.sample() for _ in range(4)])

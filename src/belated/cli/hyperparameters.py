@@ -52,7 +52,7 @@ def _classes(kind: str) -> list[type]:
 def _own_settings(kind: str, cls: type) -> list[str]:
     """What a class declares, or gives another default, parts aside."""
     declared = inspect.get_annotations(cls)
-    part = next(part for part in _parts(kind).values() if isinstance(part, cls))
+    part: Any = next(part for part in _parts(kind).values() if isinstance(part, cls))
     names = [field.name for field in dataclasses.fields(part) if field.name in declared]
     return [name for name in names if not dataclasses.is_dataclass(getattr(part, name))]
 
@@ -61,7 +61,7 @@ def _row(kind: str, cls: type, name: str) -> str:
     parts = {
         method: part for method, part in _parts(kind).items() if _declaring(type(part), name) is cls
     }
-    [default] = (f.default for f in dataclasses.fields(cls) if f.name == name)  # type: ignore[arg-type]
+    [default] = (f.default for f in dataclasses.fields(cls) if f.name == name)
     others = _exceptions({method: getattr(part, name) for method, part in parts.items()}, default)
     cells = [] if default is dataclasses.MISSING else [f"`{as_text(default)}`"]
     cells += [f"`{as_text(value)}` in `{label}`" for label, value in others.items()]

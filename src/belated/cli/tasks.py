@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json as json_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import gymnasium as gym
 import tyro
@@ -48,7 +48,7 @@ def about(spec: EnvSpec) -> str:
     """What a task is, in a line."""
     if spec.id in TASKS:
         return _delayed(TASKS[spec.id])
-    described = spec.entry_point
+    described: Any = spec.entry_point
     if "problem" in spec.kwargs:
         from belated.tabular.environment import EXAMPLES  # brings a part of SciPy
 
