@@ -102,7 +102,7 @@ def test_no_command_waits_for_plots_and_statistics_before_it_needs_them() -> Non
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    command = f"{shlex.quote(sys.executable)} -m belated --version | true"
+    command = f"unset PYTHONUNBUFFERED; {shlex.quote(sys.executable)} -m belated --version | true"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert result.stderr == ""
 
