@@ -35,7 +35,7 @@ format: $(INSTALLED)  ## let ruff format the code
 	$(BIN)/ruff format .
 
 docs: $(DOCS_INSTALLED)  ## build the documentation into site/, for a browser without a network
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # (with --quiet it would not be)
 
 docs-check: docs  ## build it, and look for anything that it would load from elsewhere
 	$(BIN)/python tools/check_site.py site
