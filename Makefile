@@ -1,9 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+DOCS_INSTALLED := .venv/.docs-installed
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test lint format demo faults soak audit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test lint format docs docs-check demo faults soak audit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -14,6 +15,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	@touch $(INSTALLED)
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	@touch $(DOCS_INSTALLED)
 
 install: $(INSTALLED)  ## create .venv with the tested versions of everything
 
@@ -29,6 +34,12 @@ format: $(INSTALLED)  ## let ruff format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(DOCS_INSTALLED)  ## build the documentation into site/, for a browser without a network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # (with --quiet it would not be)
+
+docs-check: docs  ## build it, and look for anything that it would load from elsewhere
+	$(BIN)/python tools/check_site.py site
+
 demo: $(INSTALLED)  ## learn Point Reach with and without the paper's Q-function, and draw it
 	$(BIN)/belated demo --out demo
 
@@ -37,6 +48,7 @@ bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the ben
 
 bench-discrete: $(INSTALLED)  ## the same for discrete actions, beside its DQN
 	$(BIN)/python benchmarks/throughput.py --discrete --json results/throughput_discrete.json
+	$(BIN)/python benchmarks/throughput.py --discrete --units 64 --json results/throughput_discrete_64.json
 
 bench-truth: $(INSTALLED)  ## agents with discrete actions beside the exact optimum (about an hour)
 	$(BIN)/python benchmarks/tabular_truth.py --out results/tabular_truth.json
@@ -75,4 +87,4 @@ bench-wrappers: $(INSTALLED)  ## what the wrappers cost per environment step
 	$(BIN)/python benchmarks/wrapper_overhead.py
 
 clean:  ## remove the virtual environment and caches
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis

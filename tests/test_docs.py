@@ -1,28 +1,51 @@
-"""Every Python block in the documentation runs, in the order in which a reader meets it."""
+"""The documentation: its code runs, its links lead somewhere, and the site has all of it.
+
+Nothing is built here: `make docs-check` does that.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import belated
+import belated.envs
+import belated.methods
+
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 def python_blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_code_on_a_page_runs(page: Path) -> None:
     namespace: dict[str, object] = {}
     for block in python_blocks(page):
         exec(compile(block, str(page), "exec"), namespace)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert target.startswith("http") or (page.parent / target).exists(), target
@@ -30,3 +53,65 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_readme_has_code_to_run() -> None:
     assert len(python_blocks(PAGES[0])) >= 2
+
+
+def test_the_navigation_has_every_page_once_and_nothing_else() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    entries = re.findall(r"(\S+\.md)$", navigation, re.MULTILINE)
+    under_docs = {page.relative_to(DOCS).as_posix() for page in PAGES[1:]}
+    outside = {"CHANGELOG.md", "results/README.md", "results/PLAN.md"}
+    assert sorted(entries) == sorted(under_docs | outside)
+    assert all((ROOT / entry).is_file() for entry in outside)
+
+
+def test_every_public_name_is_in_the_api_reference() -> None:
+    pages = "\n".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    shown = {name.rpartition(".")[2] for name in re.findall(r"^::: (\S+)$", pages, re.MULTILINE)}
+    public = {*belated.__all__, *belated.envs.__all__, *belated.methods.__all__}
+    assert public <= shown
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "on_the_site"),
+    [
+        ("docs/learning.md", "theory.md", "theory.md"),
+        ("docs/learning.md", "../results/README.md#throughput", "results/README.md#throughput"),
+        ("docs/methods/crossq.md", "../../results/PLAN.md", "../results/PLAN.md"),
+        ("docs/deploying.md", "../examples/run_policy.py", "examples/run_policy.py.md"),
+        ("docs/learning.md", "examples/inventory.md", "examples/inventory.md"),
+        ("results/README.md", "../docs/statistics.md", "../statistics.md"),
+        ("results/README.md", "../docs/examples/", "../examples/README.md"),
+        ("docs/learning.md", "https://example.org", "https://example.org"),
+        ("docs/learning.md", "no_such_page.md", "no_such_page.md"),
+    ],
+)
+def test_links_that_leave_the_folder_lead_to_the_same_file_on_the_site(
+    page: str, link: str, on_the_site: str
+) -> None:
+    rewritten = tool("docs_hook").rewritten
+    assert rewritten(f"See [it]({link}).", ROOT / page) == f"See [it]({on_the_site})."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "loads"),
+    [
+        ("a.html", '<a href="https://example.org">elsewhere</a>', 0),
+        ("a.html", '<link rel="canonical" href="https://example.org">', 0),
+        ("a.html", '<img src="images/a.png"><script src="a.js"></script>', 0),
+        ("a.html", '<img src="https://example.org/a.png">', 1),
+        ("a.html", '<script src="//example.org/a.js"></script>', 1),
+        ("a.html", '<link rel="stylesheet" href="https://example.org/a.css">', 1),
+        ("a.html", "<style>@import 'https://example.org/a.css'</style>", 1),
+        ("a.html", '<script>fetch("https://example.org")</script>', 1),
+        ("a.html", '<pre class="mermaid">graph</pre>', 1),
+        ("a.css", "a { background: url(https://example.org/a.png) }", 1),
+        ("a.css", "a { background: url(data:image/png;base64,AAAA) }", 0),
+        ("a.js", 'load("https://example.org/a.js") // see https://example.org', 1),
+        ("a.js", 'load("https://unpkg.com/mermaid@11/dist/mermaid.min.js")', 0),
+        ("a.json", '{"text": "https://example.org"}', 0),
+    ],
+)
+def test_loads_from_elsewhere_are_found(name: str, text: str, loads: int, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    assert len(list(tool("check_site").loads_of(file))) == loads

@@ -36,7 +36,9 @@ GROUPS: dict[str, dict[str, Command]] = {
         "evaluate": Command("evaluate:evaluate", "Play episodes with a run's policy."),
         "credit": Command("credit:credit", "Say which steps of an episode earned the reward."),
         "export": Command("export:export", "Write a run's policy to a file that needs no JAX."),
-        "demo": Command("demo:demo", "Learn Point Reach with two methods, and draw the results."),
+        "demo": Command(
+            "demo:demo", "Learn to run from late rewards with two methods, and compare."
+        ),
     },
     "Compare": {
         "compare": Command("sweep:compare", "Run methods on a task and say which is better."),

@@ -83,8 +83,8 @@ class RunSettings:
         """How many steps there are in all."""
         return 1_000_000 if self.steps is None else self.steps
 
-    def make_env(self) -> AnyEnv:
-        """Make the environment."""
+    def make_env(self, **kwargs: Any) -> AnyEnv:
+        """Make the environment; what else ``gym.make`` is to know goes in ``kwargs``."""
         if self.env is None:
             raise ValueError(
                 "Which environment? For example --env belated/PointReach-v0, or --env "
@@ -96,6 +96,7 @@ class RunSettings:
             reward=self.reward,
             overlap=self.overlap,
             phase=self.phase,
+            **kwargs,
         )
 
     def make_method(self) -> Method:
