@@ -8,6 +8,7 @@ from typing import Any
 
 import tyro
 
+from belated.cli import whole_numbers
 from belated.cli.check_env import check_env
 from belated.cli.check_reward import check_reward
 from belated.cli.credit import credit
@@ -55,6 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
             prog="belated",
             description="Off-policy reinforcement learning for rewards that arrive late.",
             args=arguments,
+            registry=whole_numbers.registry,
         )
     except (ValueError, OSError) as error:
         print("\n".join([f"belated: {error}", *getattr(error, "__notes__", ())]), file=sys.stderr)
