@@ -12,7 +12,8 @@ import belated
 from belated.analysis.agent_figures import point_reach_heatmap
 from belated.analysis.figures import learning_curves
 from belated.analysis.runs import Run
-from belated.training.callbacks import Evaluate, ProgressBar
+from belated.training.callbacks import Evaluate
+from belated.training.progress import ProgressBar
 
 SETTINGS: dict[str, Any] = {"hidden": (64, 64), "learning_rate": 1e-3}
 """Small networks are quick, enough for Point Reach, and can take a higher learning rate."""

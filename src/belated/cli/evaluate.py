@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from belated.ranges import positive_int
 from belated.training.run import load_run
 
 
@@ -26,6 +27,7 @@ def evaluate(
         json_output: Print JSON.
         trust: Import the modules that the run's settings name.
     """
+    positive_int(episodes, "--episodes")
     agent = load_run(folder, trust)
     outcome = agent.evaluate(episodes, env=agent.env)
     summary = {"steps": agent.steps, "episodes": episodes} | outcome.summary()
