@@ -40,7 +40,10 @@ from belated.training.session import Session
 
 _MOST_COPIES = 1_024
 """How many environments a file alone may ask for; with a replay it must be as many as that has."""
-_PASS = "Pass one: learn(..., eval_env=...), evaluate(env=...), play(env=...), Evaluate(env=...)."
+_PASS = (
+    "Pass an environment: learn(..., eval_env=...), evaluate(env=...), play(env=...), "
+    "Evaluate(env=...)."
+)
 
 
 class Agent:
@@ -373,7 +376,7 @@ class Agent:
         """
         if env is None and self._second_env is None:
             if self.env is None:
-                raise ValueError(f"An agent of a vector environment has none to play in. {_PASS}")
+                raise ValueError(_PASS)
             try:
                 (self._second_env,) = copies_of(self.env, 1)
             except ValueError as error:
