@@ -37,6 +37,7 @@ bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the ben
 
 bench-discrete: $(INSTALLED)  ## the same for discrete actions, beside its DQN
 	$(BIN)/python benchmarks/throughput.py --discrete --json results/throughput_discrete.json
+	$(BIN)/python benchmarks/throughput.py --discrete --units 64 --json results/throughput_discrete_64.json
 
 bench-truth: $(INSTALLED)  ## agents with discrete actions beside the exact optimum (about an hour)
 	$(BIN)/python benchmarks/tabular_truth.py --out results/tabular_truth.json

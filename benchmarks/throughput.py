@@ -2,10 +2,10 @@
 
 HalfCheetah-v5, batch 128, 256×256, one update per step, everything on one core. Each competitor has
 a process of its own, as it would have in use. With ``--discrete``: CartPole-v1, beside
-Stable-Baselines3's DQN with an update per step. Rounds of all are interleaved, and ratios are taken
-within a round, so that whatever else the machine does falls on all alike. belated's methods compete
-twice: in float32, as their peers do, and with products of bfloat16 factors. Needs the ``bench``
-extra; install a CPU build of torch first.
+Stable-Baselines3's DQN with an update per step; ``--units 64`` is the size that it has by default.
+Rounds of all are interleaved, and ratios are taken within a round, so that whatever else the
+machine does falls on all alike. belated's methods compete twice: in float32, as their peers do, and
+with products of bfloat16 factors. Needs the ``bench`` extra; install a CPU build of torch first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,52 +39,57 @@ SB3, SBX, SB3_DQN = "Stable-Baselines3 SAC", "SBX SAC", "Stable-Baselines3 DQN"
 ROUNDED, DISCRETE = ", bfloat16", ", CartPole"
 
 
-def stable_baselines3() -> Learn:
+def stable_baselines3(units: int) -> Learn:
     import torch
     from stable_baselines3 import SAC
 
     torch.set_num_threads(1)
-    return _peer(SAC("MlpPolicy", "HalfCheetah-v5", **_PEER, device="cpu"))
+    return _peer(SAC("MlpPolicy", "HalfCheetah-v5", **_settings(units), device="cpu"))
 
 
-def stable_baselines3_dqn() -> Learn:
+def stable_baselines3_dqn(units: int) -> Learn:
     import torch
     from stable_baselines3 import DQN
 
     torch.set_num_threads(1)
-    every_step = {"train_freq": 1, "gradient_steps": 1, "policy_kwargs": {"net_arch": [256, 256]}}
-    return _peer(DQN("MlpPolicy", "CartPole-v1", **_PEER, **every_step, device="cpu"))
+    every_step = {"train_freq": 1, "gradient_steps": 1}
+    return _peer(DQN("MlpPolicy", "CartPole-v1", **_settings(units), **every_step, device="cpu"))
 
 
-def sbx() -> Learn:
+def sbx(units: int) -> Learn:
     from sbx import SAC
 
-    return _peer(SAC("MlpPolicy", "HalfCheetah-v5", **_PEER))
+    return _peer(SAC("MlpPolicy", "HalfCheetah-v5", **_settings(units)))
 
 
-_PEER: dict[str, Any] = {"batch_size": 128, "learning_starts": 500, "seed": 0}
+def _settings(units: int) -> dict[str, Any]:
+    network = {"policy_kwargs": {"net_arch": [units, units]}}
+    return {"batch_size": 128, "learning_starts": 500, "seed": 0} | network
 
 
 def _peer(model: Any) -> Learn:
     return lambda steps: model.learn(steps, reset_num_timesteps=False)
 
 
-def agent_of(name: str) -> belated.Agent:
+def agent_of(name: str, units: int) -> belated.Agent:
     precision = "bfloat16" if name.endswith(ROUNDED) else "float32"
     method = name.removesuffix(ROUNDED)
     if method.endswith(DISCRETE):
         env, method = belated.make("CartPole-v1", interval=20), method.removesuffix(DISCRETE)
     else:
         env = gym.make("belated/HalfCheetah-sum-n20-v0")
-    return belated.Agent(method, env, seed=0, learning_starts=500, precision=precision)
+    hidden = (units, units)
+    return belated.Agent(
+        method, env, seed=0, learning_starts=500, precision=precision, hidden=hidden
+    )
 
 
-def make(name: str) -> tuple[Learn, Callable[[], Figures]]:
+def make(name: str, units: int) -> tuple[Learn, Callable[[], Figures]]:
     """A competitor, and the parts of its step if it is one of belated's."""
     peers = {SB3: stable_baselines3, SBX: sbx, SB3_DQN: stable_baselines3_dqn}
     if name in peers:
-        return peers[name](), dict
-    agent = agent_of(name)
+        return peers[name](units), dict
+    agent = agent_of(name, units)
     return agent.learn, lambda: figures_of(agent)
 
 
@@ -152,6 +158,7 @@ DISCRETE_METHODS = ("dqn", "sac", "crossq", "dqn-hc-singleton", "hc-singleton")
 def main(
     methods: tuple[str, ...] | None = None,
     discrete: bool = False,
+    units: int = 256,
     rounded: bool = True,
     rounds: int = 21,
     seconds: float = 1.0,
@@ -162,6 +169,7 @@ def main(
     Args:
         methods: Which of belated's methods to measure; by default a selection.
         discrete: On CartPole-v1 beside DQN, not on HalfCheetah-v5 beside SAC.
+        units: Of each of the two hidden layers.
         rounded: Also measure products of bfloat16 factors.
         rounds: How many rounds to run.
         seconds: How long each competitor learns in a round.
@@ -173,7 +181,7 @@ def main(
     names = [*peers, *own, *(method + ROUNDED for method in own if rounded)]
     competitors = {}
     for name in track(names, "warming up", transient=True):
-        competitors[name] = Contestant(name, CORE, make)
+        competitors[name] = Contestant(name, CORE, partial(make, units=units))
         competitors[name].wait_until_ready()
     speeds: dict[str, list[float]] = {name: [] for name in names}
     peaks = []

@@ -62,19 +62,23 @@ def usual_recipe(env_id: str, delay: dict[str, Any], phase: bool) -> Recipe | No
     return recipe
 
 
-def make_again(recipe: Recipe) -> AnyEnv:
+def make_again(recipe: Recipe, **kwargs: Any) -> AnyEnv:
     """Make an environment from its recipe.
+
+    Args:
+        recipe: what `recipe_of` returned.
+        **kwargs: passed on to ``gym.make``.
 
     Raises:
         ValueError: if that cannot be done here.
     """
     try:
         spec = EnvSpec.from_json(json.dumps(recipe))
-        env = gym.make(spec)
+        env: AnyEnv = gym.make(spec, **kwargs)
         if has_time_limit_outside_intervals(env):
             # Its entry point puts on a time limit, inside the intervals; Gymnasium adds one more.
             spec.max_episode_steps = None
-            env = gym.make(spec)
+            env = gym.make(spec, **kwargs)
     except (ImportError, AttributeError, KeyError, TypeError, gym.error.Error) as error:
         raise ValueError(
             f"Cannot make the run's environment {recipe.get('id')!r} again: {error}. Start belated "

@@ -87,10 +87,10 @@ class RunSettings:
         """How many steps there are in all."""
         return 1_000_000 if self.steps is None else self.steps
 
-    def make_env(self) -> AnyEnv:
-        """Make the environment."""
+    def make_env(self, **kwargs: Any) -> AnyEnv:
+        """Make the environment; what else ``gym.make`` is to know goes in ``kwargs``."""
         if self.recipe is not None:
-            return make_again(self.recipe)
+            return make_again(self.recipe, **kwargs)
         if self.env is None:
             raise ValueError(
                 "Which environment? For example --env belated/PointReach-v0, or --env "
@@ -103,6 +103,7 @@ class RunSettings:
                 reward=self.reward,
                 overlap=self.overlap,
                 phase=self.phase,
+                **kwargs,
             )
         except ValueError as error:
             if self.interval is None and "interval=" in str(error):
