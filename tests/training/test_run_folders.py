@@ -194,11 +194,12 @@ def test_an_evaluation_of_the_users_is_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["checkpoint_every", "checkpoint_minutes", "tensorboard", "wandb"]
+    "option",
+    [{"checkpoint_every": 5}, {"checkpoint_minutes": 5}, {"tensorboard": True}, {"wandb": True}],
 )
-def test_what_needs_a_folder_is_refused_without_one(option: str) -> None:
-    with pytest.raises(ValueError, match=f"{option}: that needs a run folder"):
-        small_agent().learn(10, **{option: True if option in ("tensorboard", "wandb") else 5})
+def test_what_needs_a_folder_is_refused_without_one(option: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(option))}: that needs a run folder"):
+        small_agent().learn(10, **option)
 
 
 def test_credit_is_drawn(tmp_path: Path) -> None:
