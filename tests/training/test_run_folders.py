@@ -56,7 +56,8 @@ def test_a_run_from_python_is_evaluated_credited_drawn_and_resumed(
     assert main(["plot", "run"]) == 0
     assert main(["train", "--resume", "run", "--steps", "20", "--no-progress"]) == 0
     assert Agent.load("run").steps == 20
-    before = read_config(Path("run"))
+    before = read_config(Path("run")) | {"label": "mine"}
+    Path("run/config.json").write_text(json.dumps(before))
     Agent.load("run", pendulum()).learn(5, out="run", **QUICK)
     after = read_config(Path("run"))
     assert after == before | {"steps": 25}
