@@ -36,23 +36,23 @@ class RunSettings:
     """A task of the paper, such as belated/HalfCheetah-sum-n20-v0, or any Gymnasium id together
     with --interval. your_module:YourEnv-v0 imports your_module first."""
     interval: str | None = None
-    """Delay the environment with intervals of this length: 20, 15:20 (uniform), 5=0.2,10=0.8."""
+    """Delay the environment with intervals of this length: 20, 15:20 (uniform) or 5=0.2,10=0.8
+    (length=probability)."""
     reward: str | None = None
-    """The interval reward: sum (default), max, square, sum-square, square-sum,
+    """The interval reward: sum (that is None too), max, square, sum-square, square-sum,
     weighted:w0,w1,... or package.module:function."""
     overlap: int | None = None
-    """How many steps before the interval its reward also depends on (default 0)."""
+    """How many steps before the interval its reward also depends on. None: 0."""
     phase: bool = True
     """Whether observations tell the position in the interval."""
     method: str = "crossq-hc-singleton"
-    """The learning method; an unknown name lists all of them. your_module:NAME takes one of your
-    own."""
+    """The learning method; `belated methods` lists them. your_module:NAME takes one of your own."""
     steps: int | None = None
-    """The total number of environment steps (default: 1,000,000). With --resume: a new total."""
+    """The total number of environment steps. None: 1,000,000. With --resume: a new total."""
     seed: int = 0
     """Seeds networks, exploration, sampling and the environment's episodes."""
     learning_starts: int | None = None
-    """How many uniformly random steps come first (default 5000; off-policy methods only)."""
+    """How many uniformly random steps come first; off-policy methods only. None: 5000."""
     eval_every: int = 5_000
     """Steps between evaluations."""
     eval_episodes: int = 10
@@ -64,17 +64,17 @@ class RunSettings:
     checkpoint_minutes: float = 5.0
     """Minutes between checkpoints at most."""
     on_env_error: str = "stop"
-    """When an environment raises: stop, after saving, or rebuild it and go on without the open
-    episodes."""
+    """What to do when an environment raises an error. stop: save and stop. rebuild: make it anew
+    and go on without the open episodes."""
     num_envs: int = 1
     """How many copies of the environment run side by side."""
     set: list[str] = field(default_factory=list)
     """Other hyperparameters, as name=value: --set batch_size=256 hidden=[64,64]
-    precision=bfloat16."""
+    precision=bfloat16. `belated methods NAME` lists those of a method."""
     task: str | None = None
-    """What tables and pictures call the task (default: as the environment is called)."""
+    """What tables and pictures call the task. None: as the environment is called."""
     label: str | None = None
-    """What tables and pictures call the method (default: its name)."""
+    """What tables and pictures call the method. None: its name."""
     tensorboard: bool = False
     """Also write event files for TensorBoard."""
     wandb: bool = False
@@ -207,7 +207,7 @@ def _value_of(text: str, item: str) -> Any:
             return read(text)
         except (ValueError, SyntaxError):
             continue
-    if not text.isidentifier():
+    if not text.replace("-", "_").isidentifier():
         raise ValueError(f"Cannot read --set {item}; write for example {_EXAMPLE}.")
     return text
 
