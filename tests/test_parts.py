@@ -91,7 +91,7 @@ def test_an_ambiguous_setting_is_refused_and_applied_to_neither() -> None:
 
 @pytest.mark.parametrize("name", ["units.critic", "actor.units", "critic.units.size", "critic."])
 def test_an_unknown_setting_lists_what_there_is(name: str) -> None:
-    with pytest.raises(ValueError, match=r"no hyperparameter .*this method has .*gamma"):
+    with pytest.raises(ValueError, match=r"no hyperparameter .*This method has .*gamma"):
         override(AMBIGUOUS, {name: 3})
 
 

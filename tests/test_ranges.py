@@ -71,6 +71,17 @@ def test_numpys_numbers_become_plain_ones() -> None:
     assert RRD(unbiased=np.bool_(False)).unbiased is False  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("value", [1e5, np.float32(1e5), np.int64(100_000), 100_000])
+def test_whole_numbers_may_be_written_as_floats(value: Any) -> None:
+    size = override(find_method("sac"), {"replay_size": value}).training.replay_size  # type: ignore[attr-defined]
+    assert (type(size), size) == (int, 100_000)
+
+
+def test_a_hyperparameters_name_is_guessed() -> None:
+    with pytest.raises(ValueError, match=r"Did you mean learning_rate\?"):
+        override(find_method("sac"), {"lerning_rate": 1})
+
+
 def test_checks_return_plain_values() -> None:
     assert fraction(1, "x") == 1.0
     assert layers([3], "x") == (3,)

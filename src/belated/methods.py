@@ -10,7 +10,6 @@ Compose your own from the same parts:
 
 from __future__ import annotations
 
-import difflib
 import pkgutil
 import re
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
 from belated.experience.base import Training
 from belated.experience.off_policy import ReplayTraining
 from belated.experience.on_policy import RolloutTraining
-from belated.parts import override, register
+from belated.parts import did_you_mean, override, register
 
 __all__ = [
     "DQN",
@@ -153,11 +152,10 @@ def find_method(name: str) -> Method:
         return _imported(name)
     pairwise = re.fullmatch(r"(td3-|crossq-|dqn-)?hc-pairwise-([1-9]\d*)", name)
     if pairwise is None:
-        similar = difflib.get_close_matches(name, METHODS, n=1)
+        similar = did_you_mean(name.replace("_", "-"), METHODS)
         raise ValueError(
-            f"There is no method {name!r}. "
-            + (f"Did you mean {similar[0]}? " if similar else "")
-            + f"There are {', '.join(METHODS)}, and hc-pairwise-K for any K from 1 on."
+            f"There is no method {name!r}. {similar}There are {', '.join(METHODS)}, and "
+            "hc-pairwise-K for any K from 1 on."
         )
     three = METHODS[f"{pairwise[1] or ''}hc-pairwise-3"]
     return override(three, {"reach": int(pairwise[2])})

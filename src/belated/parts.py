@@ -7,8 +7,9 @@ form of an environment. What a part learns is never in it.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -162,12 +163,25 @@ def _find(part: Any, name: str) -> Place:
         path for path in paths if path[-1] == words[-1] and _in_order(words, path)
     ]
     if not meant:
-        names = ", ".join(sorted({path[-1] for path in paths}))
-        raise ValueError(f"There is no hyperparameter {name}; this method has {names}.")
+        names = sorted({path[-1] for path in paths})
+        similar = did_you_mean(words[-1], names)
+        raise ValueError(
+            f"There is no hyperparameter {name}. {similar}This method has {', '.join(names)}."
+        )
     if len(meant) > 1:
         spellings = " or ".join(".".join(path) for path in meant)
         raise ValueError(f"More than one part has a hyperparameter {name}: say {spellings}.")
     return meant[0]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A question to put into an error message, or nothing where no name is similar.
+
+    >>> did_you_mean("batchsize", ["batch_size", "gamma"])
+    'Did you mean batch_size? '
+    """
+    similar = difflib.get_close_matches(name.lower(), names, n=1)
+    return f"Did you mean {similar[0]}? " if similar else ""
 
 
 def _paths(part: Any, above: Place = ()) -> Iterator[Place]:

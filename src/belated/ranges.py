@@ -7,7 +7,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +61,9 @@ def non_negative_int(value: Any, what: str) -> int:
     return _int_from(value, 0, what)
 
 
-def _int_from(value: SupportsIndex, minimum: int, what: str) -> int:
+def _int_from(value: Any, minimum: int, what: str) -> int:
+    if isinstance(value, (float, np.floating)) and value.is_integer():
+        value = int(value)  # 1e5, say
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ValueError(f"{what} must be a whole number, got {value!r}.")
     try:

@@ -5,8 +5,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 
+import belated
 from belated.cli import main
 from belated.training.lock import locked
 from belated.training.run import RunSettings
@@ -29,7 +31,17 @@ def test_a_run_is_trained_evaluated_credited_and_resumed(
     assert (config["method"], config["seed"], config["interval"]) == ("hc-singleton", 3, "5:7")
     assert config["hyperparameters"]["training"]["batch_size"] == 8
     assert (run / "checkpoint" / "manifest.json").is_file()
+    rows = (run / "progress.csv").read_text().splitlines()
+    assert all(any(column) for column in zip(*(row.split(",") for row in rows[1:]), strict=True))
     capsys.readouterr()
+
+    env = belated.delay(gym.make("Pendulum-v1"), interval="5:7")
+    small: dict[str, Any] = {"hidden": (8, 8), "batch_size": 8, "learning_starts": 60}
+    agent = belated.Agent("hc-singleton", env, seed=3, **small)
+    agent.learn(1, out=tmp_path / "python", eval_every=50, eval_episodes=1)
+    python = json.loads((tmp_path / "python" / "config.json").read_text())
+    unsaid = {"steps": 120, "reward": None, "overlap": None}
+    assert python | unsaid == config
 
     assert main(["evaluate", str(run), "--episodes", "2", "--json"]) == 0
     outcome: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -47,6 +59,9 @@ def test_a_run_is_trained_evaluated_credited_and_resumed(
     assert steps == ["50", "100", "120", "150", "160"]
     assert main(["train", "--resume", str(run), "--no-progress"]) == 0
     assert "160 steps already" in capsys.readouterr().out
+    assert main(["train", "--resume", str(run), "--steps", "100", "--no-progress"]) == 2
+    assert "has taken 160 steps already" in capsys.readouterr().err
+    assert json.loads((run / "config.json").read_text())["steps"] == 160
 
 
 def test_an_on_policy_run_is_trained_credited_and_resumed(
@@ -69,11 +84,14 @@ def test_an_on_policy_run_is_trained_credited_and_resumed(
     assert "no hyperparameter learning_starts" in capsys.readouterr().err
 
 
-def test_a_run_stopped_before_its_first_checkpoint_starts_again(tmp_path: Path) -> None:
+def test_a_run_stopped_before_its_first_checkpoint_starts_again_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = tmp_path / "run"
     assert train(run, "--steps", "70") == 0
     shutil.rmtree(run / "checkpoint")
     assert main(["train", "--resume", str(run), "--no-progress"]) == 0
+    assert "holds no checkpoint yet: the run starts from the beginning" in capsys.readouterr().out
     assert (run / "checkpoint" / "manifest.json").is_file()
 
 
@@ -92,7 +110,7 @@ def test_a_run_that_another_process_is_at_is_not_resumed(
     ("arguments", "said"),
     [
         ([], "Which environment?"),
-        (["--env", "Pendulum-v1"], "Give interval=20"),
+        (["--env", "Pendulum-v1"], "On the command line: --interval 20"),
         (["--env", "NoSuchEnv-v0"], "There is no environment"),
         (["--env", "belated/PointReach-v0", "--method", "sax"], "There are sac, oracle"),
         (["--env", "belated/PointReach-v0", "--interval", "5"], "leave out interval"),
@@ -101,10 +119,29 @@ def test_a_run_that_another_process_is_at_is_not_resumed(
         (["--env", "belated/PointReach-v0", "--set", "hidden=[8,"], "--set batch_size=256"),
         (["--env", "belated/PointReach-v0", "--set", "precision=half"], "float32, bfloat16"),
         (["--env", "belated/PointReach-v0", "--steps", "0"], "--steps must be at least 1"),
-        (["--env", "belated/PointReach-v0", "--steps", "5000"], "would learn nothing"),
+        (["--env", "belated/PointReach-v0", "--steps", "-5"], "--steps must be at least 1"),
+        (["--env", "belated/PointReach-v0", "--steps", "5e3"], "its 5000 steps are random"),
+        (["--env", "belated/PointReach-v0", "--eval-every", "0"], "--eval-every must be at lea"),
+        (["--env", "belated/PointReach-v0", "--num-envs", "0"], "--num-envs must be at least 1"),
+        (
+            [
+                "--env",
+                "belated/PointReach-v0",
+                "--learning-starts",
+                "9",
+                "--set",
+                "learning_starts=7",
+            ],
+            "--learning-starts 9 and as",
+        ),
+        (
+            ["--env", "belated/PointReach-v0", "--set", "gamma=0.9", "gamma=0.8"],
+            "gives gamma twice",
+        ),
+        (["--env", "belated/PointReach-v0", "--set", "batchsize=1"], "Did you mean batch_size?"),
         (["--env", "belated/PointReach-v0", "--method", "hc-singelton"], "mean hc-singleton?"),
         (["--env", "belated/PointReach-v0", "--method", "math:pi"], "is no method and no backbone"),
-        (["--env", "belated/PointReach-v0", "--eval-episodes", "0"], "at least 1, got 0"),
+        (["--env", "belated/PointReach-v0", "--eval-episodes", "0"], "--eval-episodes must be at"),
         (["--resume", "nowhere"], "holds no run"),
         (["--resume", "nowhere", "--seed", "3", "--method", "sac"], "leave out --method, --seed"),
     ],

@@ -48,6 +48,12 @@ def test_random_steps_are_for_methods_that_have_them() -> None:
     assert random == {"sac": 50, "ppo": None, "sb3-sac": 50}
 
 
+def test_steps_may_be_written_as_floats() -> None:
+    methods = ["sac", {"method": "rrd", "steps": 2e4}]
+    runs = Grid.of(**SMALL | {"methods": methods, "seeds": 1, "steps": 1e5}).runs()
+    assert [repr(run.settings.steps) for run in runs] == ["100000", "20000"]
+
+
 def test_a_contender_can_have_seeds_of_its_own() -> None:
     methods = ["sac", {"method": "rrd", "seeds": [7, 1]}, {"method": "ircr", "seeds": 1}]
     runs = Grid.of(**SMALL | {"methods": methods, "seeds": 2}).runs()

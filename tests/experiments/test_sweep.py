@@ -159,7 +159,7 @@ def test_what_changed_is_said_or_refused(tmp_path: Path, monkeypatch: pytest.Mon
         notes(set={"hidden": [8, 8], "batch_size": 4})
 
     other = {"sources": {"belated": {"commit": "f" * 40, "dirty": False}}, "versions": {}}
-    for module in ("belated.experiments.sweep", "belated.training.run"):
+    for module in ("belated.experiments.sweep", "belated.training.settings"):
         monkeypatch.setattr(f"{module}.provenance", lambda modules: other | {"cpu": "abacus"})
     with pytest.raises(ValueError, match=r"was made by other code.*--mixed"):
         notes(seeds=4)

@@ -134,6 +134,7 @@ def test_a_run_folder_holds_progress_and_checkpoint(tmp_path: Path) -> None:
     ("make", "said"),
     [
         (lambda: Agent("sax", delayed()), "There are sac, oracle"),
+        (lambda: Agent("HC_Singelton", delayed()), "Did you mean hc-singleton?"),
         (lambda: Agent("hc-pairwise-0", delayed()), "no method"),
         (lambda: Agent("sac", delayed(), batchsize=3), "no hyperparameter batchsize"),
         (lambda: Agent("sac", delayed(), batch_size=0), "batch_size must be at least 1"),
@@ -155,6 +156,7 @@ def test_a_run_folder_holds_progress_and_checkpoint(tmp_path: Path) -> None:
         (lambda: Agent("ppo", delayed(), precision="bfloat16"), "no hyperparameter precision"),
         (lambda: small_agent("rudder", lessons=0), "lessons must be at least 1"),
         (lambda: small_agent().learn(-1), "total_timesteps"),
+        (lambda: small_agent().learn(1.5), "total_timesteps must be a whole number, got 1.5"),
         (lambda: small_agent().predict(np.zeros(3)), "observation of 4 numbers"),
         (lambda: small_agent(env=belated.delay(RandomEnv(), 5)).evaluate(), "another"),
         (lambda: small_agent(env=belated.delay(RandomEnv(), 5), num_envs=2), "another"),

@@ -52,6 +52,15 @@ def test_columns_grow_and_rows_above_stay(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["progress.csv"]
 
 
+def test_there_are_only_columns_that_some_row_fills(tmp_path: Path) -> None:
+    writer = CSVWriter(tmp_path / "progress.csv")
+    assert (tmp_path / "progress.csv").read_text() == "step\n"
+    writer.write({"mine": 2.0, "wall_time": 3.0, "step": 1})
+    writer.write({"step": 2, "return_mean": 4.0})
+    header = (tmp_path / "progress.csv").read_text().splitlines()[0]
+    assert header == "step,return_mean,wall_time,mine"  # in the usual order
+
+
 def test_what_a_part_reports_is_logged_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,9 +186,11 @@ def test_an_error_in_a_callback_is_the_one_that_is_seen_and_files_are_closed(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"tensorboard": True}, "need a run folder"),
-        ({"out": "run", "eval_every": 0}, "two calls of Evaluate must be at least 1"),
-        ({"out": "run", "log_every": 0}, "two calls of Log must be at least 1"),
+        ({"tensorboard": True}, "needs a run folder"),
+        ({"out": "run", "eval_every": 0}, "eval_every must be at least 1"),
+        ({"eval_episodes": 0}, "eval_episodes must be at least 1"),
+        ({"log_every": 0}, "log_every must be at least 1"),
+        ({"callback": belated.Evaluate, "eval_every": 1.5}, "eval_every must be a whole number"),
         ({"out": "run", "eval_env": "vector"}, "one gymnasium.Env at a time"),
         ({"callback": lambda agent: agent.log({"mine": [1, 2]})}, "mine is .1, 2."),
     ],

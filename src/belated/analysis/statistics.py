@@ -208,7 +208,7 @@ def smoothed(values: npt.ArrayLike, window: int) -> Array:
         [0.0, 1.0, 2.0, 4.0, 9.0]
     """
     heights = checked_scores(values, "The values")
-    if positive_int(window, "The window") % 2 == 0:
+    if (window := positive_int(window, "The window")) % 2 == 0:
         raise ValueError(f"The window must be odd to have a centre, got {window}.")
     places = np.arange(len(heights))
     reach = np.minimum(window // 2, np.minimum(places, places[::-1]))
@@ -245,7 +245,7 @@ def bootstrap(
     tasks: Sequence[Array], statistic: Statistic, resamples: int, generator: np.random.Generator
 ) -> Array:
     """The statistic of each resample, of shape (resamples,)."""
-    if positive_int(resamples, "The number of resamples") < _FEWEST_RESAMPLES:
+    if (resamples := positive_int(resamples, "The number of resamples")) < _FEWEST_RESAMPLES:
         raise ValueError(
             f"The number of resamples must be at least {_FEWEST_RESAMPLES}, got {resamples}."
         )

@@ -97,10 +97,15 @@ def run(arguments: list[str]) -> int:
         raise ValueError(f"There is no command {name!r}. {hint}belated --help lists all.")
     import tyro  # (the overview does without)
 
+    from belated.cli import whole_numbers
+
     function: Any = COMMANDS[name].load()
     if {"-h", "--help"} & {*others}:
         print(help_text(function), end="\n\n")
-    code: int = tyro.cli(function, prog=f"belated {name}", description="", args=others)
+    registry = whole_numbers.registry
+    code: int = tyro.cli(
+        function, prog=f"belated {name}", description="", args=others, registry=registry
+    )
     return code
 
 

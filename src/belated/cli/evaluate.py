@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+from belated.ranges import positive_int
 from belated.training.run import load_run
 
 
@@ -35,6 +36,7 @@ def evaluate(
         trust: Allow to import the modules that the run's settings name, such as the
             environment's. Say so only if you know where the folder comes from.
     """
+    positive_int(episodes, "--episodes")
     agent = load_run(folder, trust)
     outcome = agent.evaluate(episodes, env=agent.env)
     summary = {"steps": agent.steps, "episodes": episodes} | outcome.summary()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
 import tyro
 
-from belated.ranges import positive_int
+from belated.ranges import Check, non_negative_int, one_of, optional, positive, positive_int
+from belated.training import checkpoint
 from belated.training.agent import Agent
 from belated.training.interrupt import TERMINATED
 from belated.training.run import (
     SETTINGS,
     RunSettings,
     holds_run,
+    new_agent,
     read_settings,
     require_trust,
     resumed,
@@ -32,7 +35,27 @@ class Train(RunSettings):
     trust: bool = False
     """With --resume: import the modules that the folder's settings name."""
     progress: bool = True
-    """Show a progress bar."""
+    """Show a progress bar, or print lines where there is no terminal."""
+    recipe: Annotated[dict[str, Any] | None, tyro.conf.Suppress] = None
+
+
+_CHECKS: dict[str, Check] = {
+    "overlap": optional(non_negative_int),
+    "steps": optional(positive_int),
+    "seed": non_negative_int,
+    "learning_starts": optional(non_negative_int),
+    "eval_every": positive_int,
+    "eval_episodes": positive_int,
+    "log_every": positive_int,
+    "checkpoint_every": positive_int,
+    "checkpoint_minutes": positive,
+    "on_env_error": one_of("stop", "rebuild"),
+    "num_envs": positive_int,
+}
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
@@ -47,8 +70,8 @@ def train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
         belated train --env HalfCheetah-v5 --interval 15:20 --set batch_size=256
         belated train --resume run --steps 80000
     """
-    if config.steps is not None:
-        positive_int(config.steps, "--steps")
+    for name, check in _CHECKS.items():
+        check(getattr(config, name), _flag(name))
     settings: RunSettings
     if config.resume is None:
         settings = RunSettings(**{name: getattr(config, name) for name in SETTINGS})
@@ -73,7 +96,7 @@ def train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
 
 
 def _start(settings: RunSettings, out: Path | None) -> tuple[Path, Agent]:
-    agent = settings.new_agent(settings.make_env())
+    agent = new_agent(settings)
     name = f"{settings.env}-{settings.method}-s{settings.seed}".replace("/", "-").replace(":", "-")
     folder = out or Path("runs") / name
     if holds_run(folder):
@@ -86,7 +109,7 @@ def _start(settings: RunSettings, out: Path | None) -> tuple[Path, Agent]:
 
 def _resume(config: Train, folder: Path) -> tuple[Path, RunSettings, Agent]:
     given = [
-        f"--{f.name.replace('_', '-')}"
+        _flag(f.name)
         for f in dataclasses.fields(Train)
         if f.name not in ("resume", "progress", "trust", "steps")
         and getattr(config, f.name) != getattr(Train(), f.name)
@@ -98,7 +121,13 @@ def _resume(config: Train, folder: Path) -> tuple[Path, RunSettings, Agent]:
     saved = read_settings(folder)
     settings = dataclasses.replace(saved, steps=config.steps or saved.steps)
     require_trust(settings, folder, config.trust)
+    found = checkpoint.exists(folder)
     agent = resumed(settings, folder)
-    if agent.steps == 0:
+    if settings.total_steps < agent.steps:
+        raise ValueError(
+            f"{folder} has taken {agent.steps} steps already; --steps is the new total, so it "
+            f"cannot be {settings.total_steps}."
+        )
+    if not found:
         print(f"{folder} holds no checkpoint yet: the run starts from the beginning.")
     return folder, settings, agent

@@ -59,7 +59,7 @@ def check_delayed_env(env: AnyEnv, *, steps: int = 2_000, seed: int = 0) -> Chec
             f"Expected one gymnasium.Env, got {type(env).__name__}. "
             "Check one environment of a vector environment at a time."
         )
-    positive_int(steps, "The number of steps")
+    steps = positive_int(steps, "The number of steps")
     findings = _Findings()
     findings.add(unfit(env))
     run = _run(env, steps, seed, findings)

@@ -17,7 +17,7 @@ from belated.experience.off_policy import ReplayTraining
 from belated.experience.spaces import Spaces
 from belated.experiments.peers import is_peer
 from belated.methods import find_method
-from belated.ranges import flag, non_negative_int, positive_int
+from belated.ranges import checked, flag, non_negative_int, optional, positive_int
 from belated.training.run import RunSettings
 
 Table = TypeVar("Table", bound="LateTask | Contender | Grid")
@@ -87,7 +87,8 @@ class Contender:
         if self.seeds is not None:
             object.__setattr__(self, "seeds", _seeds(self.seeds))
         if self.steps is not None:
-            positive_int(self.steps, f"steps of {self.method}")
+            steps = positive_int(self.steps, f"steps of {self.method}")
+            object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "name", as_folder_name(self.name or self.method))
 
 
@@ -179,11 +180,9 @@ class Grid:
         for name in ("tasks", "methods", "seeds", "variants"):
             if not getattr(self, name):
                 raise ValueError(f"A grid needs {name}.")
-        for name in ("steps", "eval_episodes", "log_every", "num_envs"):
-            positive_int(getattr(self, name), name)
-        for name in ("eval_every", "checkpoint_every"):
-            if getattr(self, name) is not None:
-                positive_int(getattr(self, name), name)
+        counts = dict.fromkeys(("steps", "eval_episodes", "log_every", "num_envs"), positive_int)
+        perhaps = dict.fromkeys(("eval_every", "checkpoint_every"), optional(positive_int))
+        checked(self, **counts, **perhaps)
         for what, names in (
             ("tasks", [task.name for task in self.tasks]),
             ("methods", self.labels),

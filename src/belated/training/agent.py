@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -26,20 +25,25 @@ from belated.experience.step import ProblemShape
 from belated.methods import Method, as_method
 from belated.networks.plain import PlainPolicy
 from belated.parts import from_json, override, require_savable, to_json
-from belated.ranges import non_negative_int, one_of, optional, positive, positive_int
+from belated.ranges import non_negative_int, optional, positive, positive_int
 from belated.training import checkpoint
-from belated.training.callbacks import Callback, CallbackLike, Evaluate, RunFolder, all_callbacks
+from belated.training.callbacks import CallbackLike, as_callbacks
 from belated.training.evaluation import Episode, Evaluation, credit_of, evaluate, play_episode
 from belated.training.export import export
-from belated.training.interrupt import Interrupt, deferred_interrupt
+from belated.training.folder import Options
+from belated.training.interrupt import Interrupt
 from belated.training.learner import Learner, LearningError
 from belated.training.logging import Journal, Row
 from belated.training.loop import Loop
+from belated.training.progress import ProgressBar
+from belated.training.session import Session
 
 _MOST_COPIES = 1_024
 """How many environments a file alone may ask for; with a replay it must be as many as that has."""
-CHECK_EVERY = 1_000
-"""How many steps lie between two looks at whether all parameters are finite."""
+_PASS = (
+    "Pass an environment: learn(..., eval_env=...), evaluate(env=...), play(env=...), "
+    "Evaluate(env=...)."
+)
 
 
 class Agent:
@@ -97,8 +101,10 @@ class Agent:
         self._plain_policy: PlainPolicy | None = None
         self._plain_of: Any = None  # the parameters that it was made of
         self._warned = False  # of exploding values
-        self._checked = 0  # when the parameters were last found to be finite
-        self._saved: checkpoint.Checkpoint | None = None
+        self.checked = 0
+        """After how many steps the parameters were last found to be finite."""
+        self.saved: checkpoint.Checkpoint | None = None
+        """The last checkpoint with a replay that was written or read."""
         self._second_env: AnyEnv | None = None
         self._num_envs = 1
         self._attached: Loop | None = None
@@ -151,17 +157,17 @@ class Agent:
 
     def learn(
         self,
-        total_timesteps: int,
+        total_timesteps: float,
         *,
         callback: CallbackLike | Sequence[CallbackLike] | None = None,
         progress_bar: bool = False,
         out: str | Path | None = None,
-        eval_every: int = 5_000,
-        eval_episodes: int = 10,
+        eval_every: int | None = None,
+        eval_episodes: int | None = None,
         eval_env: AnyEnv | None = None,
-        log_every: int = 1_000,
-        checkpoint_every: int = 50_000,
-        checkpoint_minutes: float = 5.0,
+        log_every: int | None = None,
+        checkpoint_every: int | None = None,
+        checkpoint_minutes: float | None = None,
         on_env_error: str = "stop",
         step_timeout: float | None = None,
         tensorboard: bool = False,
@@ -174,14 +180,17 @@ class Agent:
         Args:
             total_timesteps: how many steps to take; with 0 there is just the evaluation at the end.
             callback: a `Callback`, a function of the agent that may return False, or a list.
-            progress_bar: show steps per second, the last return and the time left.
-            out: a run folder, for ``progress.csv`` and ``checkpoint/``; the rest needs it.
-            eval_every: how many steps lie between two evaluations; there is always one at the end.
-            eval_episodes: how many episodes an evaluation has.
+            progress_bar: show steps per second, the last return and the time left; lines instead of
+                a bar where there is no terminal.
+            out: a run folder, for ``config.json``, ``progress.csv`` and ``checkpoint/``. Then there
+                are evaluations, one of them at the end; an `Evaluate` among the callbacks says how.
+            eval_every: how many steps lie between two evaluations (5,000), also without ``out``.
+            eval_episodes: how many episodes an evaluation has (10).
             eval_env: where to evaluate; by default another environment like the agent's.
-            log_every: how many steps lie between two rows that need no evaluation.
-            checkpoint_every: how many steps lie between two checkpoints; one comes at the end.
-            checkpoint_minutes: how many minutes lie between two checkpoints at most.
+            log_every: how many steps lie between two rows that need no evaluation (1,000).
+            checkpoint_every: how many steps lie between two checkpoints (50,000); one comes at the
+                end.
+            checkpoint_minutes: how many minutes lie between two checkpoints at most (5).
             on_env_error: when an environment raises, "stop", after saving, or "rebuild" it and go
                 on without the open episodes; ``env_errors`` counts how often that was.
             step_timeout: after how many seconds a step has failed, for an `AsyncVectorEnv`, whose
@@ -190,74 +199,25 @@ class Agent:
             wandb: also send rows to Weights & Biases (needs the extra ``wandb``).
         """
         goal = self.steps + non_negative_int(total_timesteps, "total_timesteps")
-        run = None
-        if out is None and (tensorboard or wandb or eval_env is not None):
-            raise ValueError("eval_env, tensorboard and wandb need a run folder: give out=...")
-        if out is not None:
-            evaluation = Evaluate(eval_every, eval_episodes, eval_env, at_end=True)
-            saving = checkpoint_every, checkpoint_minutes
-            run = RunFolder(Path(out), evaluation, log_every, *saving, tensorboard, wandb)
-        callbacks = all_callbacks(callback, run, goal if progress_bar else None)
-        on_env_error = one_of("stop", "rebuild")(on_env_error, "on_env_error")
+        asked = Options(
+            out=None if out is None else Path(out),
+            eval_every=eval_every,
+            eval_episodes=eval_episodes,
+            eval_env=eval_env,
+            log_every=log_every,
+            checkpoint_every=checkpoint_every,
+            checkpoint_minutes=checkpoint_minutes,
+            on_env_error=on_env_error,
+            tensorboard=tensorboard,
+            wandb=wandb,
+        )
         if on_env_error == "rebuild" and self.env is None:
             raise ValueError('on_env_error="rebuild" is for single environments.')
         self.loop.lanes.wait_at_most(optional(positive)(step_timeout, "step_timeout"))
-        return self._learn(goal, callbacks, run, on_env_error)
-
-    def _learn(
-        self, goal: int, callbacks: list[Callback], run: RunFolder | None, on_env_error: str
-    ) -> Agent:
-        loop = self.loop
-        for each in callbacks:
-            each.check(self)
-        with contextlib.ExitStack() as at_the_end:
-            if run is not None:
-                at_the_end.enter_context(run.locked())
-            at_the_end.callback(self.journal.close)
-            goes_on = run is not None and run.is_run_of(self)
-            if run is not None and self._saved is not None:
-                checkpoint.require_same(run.path / "checkpoint", self._saved)
-            self.journal.open([] if run is None else run.writers(self))
-            for each in callbacks:
-                each.on_start(self)
-                at_the_end.callback(each.on_end, self)
-            loop.start()
-            with deferred_interrupt() as self.interrupt:
-                for each in callbacks if goes_on else []:
-                    if isinstance(each, Evaluate):
-                        each.make_up(self)
-                self._run(goal, callbacks, on_env_error)
-                for each in callbacks:
-                    if not self.interrupt.requested:
-                        each.on_goal(self)
-        self.interrupt.leave()
+        callbacks = asked.callbacks(self, as_callbacks(callback), goal)
+        bar = [ProgressBar(goal)] if progress_bar else []
+        Session(self, asked, [*callbacks, *bar]).learn(goal)
         return self
-
-    def _step(self, on_env_error: str) -> int:
-        """Take a step in each environment; return how many steps there are now."""
-        for failures in itertools.count(1):
-            try:
-                if failures > 1:
-                    self.env_errors += 1
-                    self.loop.rebuild()
-                return self.loop.step(self.steps)
-            except Exception as error:
-                broken = self.loop.env_failed and not isinstance(error, LearningError)
-                if on_env_error == "stop" or not broken or failures == 3:
-                    raise
-                notes = "\n".join([str(error), *getattr(error, "__notes__", ())])
-                warnings.warn(f"An environment failed and is made anew: {notes}", stacklevel=2)
-        raise AssertionError
-
-    def _run(self, goal: int, callbacks: list[Callback], on_env_error: str) -> None:
-        """Take steps until the goal, or until a callback or the user stops it."""
-        stopped = False
-        while self.steps < goal and not stopped and not self.interrupt.requested:
-            self.steps = self._step(on_env_error)
-            if self.steps - self._checked >= CHECK_EVERY:
-                self.require_finite()
-            answers = [each.on_step(self) for each in callbacks]
-            stopped = any(answer is False for answer in answers)
 
     def require_finite(self) -> None:
         """Stop if learning has gone wrong beyond repair.
@@ -265,7 +225,7 @@ class Agent:
         Raises:
             LearningError: if a parameter is NaN or infinite.
         """
-        self._checked = self.steps
+        self.checked = self.steps
         if not self.learner.is_finite():
             saved = self.folder is not None and checkpoint.exists(self.folder)
             where = f" The last checkpoint in {self.folder} is good." if saved else ""
@@ -364,7 +324,7 @@ class Agent:
             episodes: how many.
             env: where to play; by default another environment like the agent's.
         """
-        positive_int(episodes, "The number of episodes")
+        episodes = positive_int(episodes, "episodes")
         env = self.evaluation_env(env)
         return evaluate(env, self.learner.mode, self.spaces, episodes=episodes, seed=self.seed)
 
@@ -384,6 +344,30 @@ class Agent:
         """
         return credit_of(self.method, self.learner.state, self.shape, episode)
 
+    def plot_credit(
+        self,
+        path: str | Path = "credit.png",
+        episode: Episode | None = None,
+        *,
+        seed: int = 0,
+        env: AnyEnv | None = None,
+    ) -> Path:
+        """Draw which steps earned the reward, beside what was revealed and, if known, hidden.
+
+        Args:
+            path: the picture to write, ``*.png``, ``*.svg`` or ``*.pdf``.
+            episode: what `play` returned; by default an episode is played.
+            seed: of the episode that is played.
+            env: where to play it.
+
+        Returns:
+            The path.
+        """
+        from belated.analysis.agent_figures import credit_chart  # (late: Matplotlib is slow)
+
+        episode = self.play(seed=seed, env=env) if episode is None else episode
+        return credit_chart(episode, self.credit(episode), Path(path))
+
     def evaluation_env(self, env: AnyEnv | None = None) -> AnyEnv:
         """An environment to evaluate in: the given one, or another one like the agent's.
 
@@ -392,10 +376,11 @@ class Agent:
         """
         if env is None and self._second_env is None:
             if self.env is None:
-                raise ValueError(
-                    "Pass an environment: evaluate(..., env=...), learn(..., eval_env=...)."
-                )
-            (self._second_env,) = copies_of(self.env, 1)
+                raise ValueError(_PASS)
+            try:
+                (self._second_env,) = copies_of(self.env, 1)
+            except ValueError as error:
+                raise ValueError(f"{error} {_PASS}") from error
         found = self._second_env if env is None else env
         if not isinstance(found, gym.Env):
             raise ValueError(f"Evaluate in one gymnasium.Env at a time, not in {found!r}.")
@@ -435,10 +420,10 @@ class Agent:
             self.learner.state,
             loop,
             logs,
-            self._saved,
+            self.saved,
         )
         if replay:
-            self._saved = written
+            self.saved = written
 
     @classmethod
     def load(
@@ -507,7 +492,7 @@ class Agent:
                 "replay fits those only."
             )
         with checkpoint.reading(saved.folder):
-            self._saved = saved.fill(self.loop.experience.logs)
+            self.saved = saved.fill(self.loop.experience.logs)
             self.loop.restore(arrays)
         try:
             self.loop.restore_environments(arrays)

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
-
-from belated.parts import to_json
 from belated.ranges import positive, positive_int
 from belated.training.interrupt import Interrupted
-from belated.training.lock import locked
-from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer, has_rows
 
 if TYPE_CHECKING:
     from belated.training.agent import Agent
@@ -140,6 +124,19 @@ class Evaluate(Every):
             self.act(agent)
 
 
+class EvaluateAtEnd(Evaluate):
+    """Evaluates at the end only, where an `Evaluate` of the user's has not done so."""
+
+    def __init__(self, like: Evaluate) -> None:
+        super().__init__(like.every, like.episodes, like.env, at_end=True)
+
+    def on_step(self, agent: Agent) -> bool | None:
+        """Wait for the end."""
+
+    def make_up(self, agent: Agent) -> None:
+        """There is nothing to make up for."""
+
+
 class Log(Every):
     """Logs how training goes, without an evaluation."""
 
@@ -203,125 +200,35 @@ class StopWhen(Callback):
         return not self.condition(agent)
 
 
-class _StepsPerSecond(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f} steps/s" if task.speed else "")
-
-
-class ProgressBar(Callback):
-    """Shows steps, steps per second, the last return and the time left."""
-
-    def __init__(self, total: int, label: str = "") -> None:
-        self.total = total
-        self.label = label
-
-    def on_start(self, agent: Agent) -> None:
-        """Show the bar."""
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            _StepsPerSecond(),
-            TextColumn("{task.fields[outcome]}"),
-            TimeRemainingColumn(),
-            refresh_per_second=4,
-            speed_estimate_period=10,
-        )
-        self._seen, self._outcome = 0, ""  # rows of the history that were looked at
-        self._task = self._progress.add_task(
-            self.label, total=self.total, completed=agent.steps, outcome=""
-        )
-        self._progress.start()
-
-    def on_step(self, agent: Agent) -> bool | None:
-        """Move the bar."""
-        if len(agent.history) > self._seen:
-            self._seen = len(agent.history)
-            self._outcome = "".join(
-                f"return {r['return_mean']:,.1f}" for r in agent.evaluations[-1:]
-            )
-        self._progress.update(self._task, completed=agent.steps, outcome=self._outcome)
-        return None
-
-    def on_end(self, agent: Agent) -> None:
-        """Leave the bar as it is."""
-        self._progress.stop()
-
-
-@dataclass(frozen=True)
-class RunFolder:
-    """What is written to a run folder, and how often."""
-
-    path: Path
-    evaluation: Evaluate
-    log_every: int
-    checkpoint_every: int
-    checkpoint_minutes: float
-    tensorboard: bool
-    wandb: bool
-
-    def callbacks(self, others: list[Callback]) -> list[Callback]:
-        """Evaluate, then let others look at it, then log and save what came of it all."""
-        saving = Checkpoint(
-            self.path / "checkpoint", self.checkpoint_every, self.checkpoint_minutes
-        )
-        return [self.evaluation, *others, Log(self.log_every), saving]
-
-    def is_run_of(self, agent: Agent) -> bool:
-        """Whether the folder holds an earlier part of the agent's run."""
-        return agent.folder == self.path.resolve()
-
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes out of the folder.
-
-        Raises:
-            ValueError: if another one is writing to it.
-        """
-        with contextlib.ExitStack() as stack:
-            try:
-                stack.enter_context(locked(self.path / "run", wait=False))
-            except BlockingIOError:
-                raise ValueError(f"Another process is writing to {self.path}.") from None
-            yield
-
-    def writers(self, agent: Agent) -> list[Writer]:
-        """Open the files.
-
-        Raises:
-            ValueError: if the folder holds another run.
-        """
-        progress = self.path / "progress.csv"
-        if not self.is_run_of(agent) and has_rows(progress):
-            raise ValueError(f"{self.path} holds another run already; choose another folder.")
-        self.path.mkdir(parents=True, exist_ok=True)
-        writers: list[Writer] = []
-        if self.wandb:  # first: it is the one that may fail
-            writers.append(WandbWriter(self.path, to_json(agent.method)))
-        if self.tensorboard:
-            writers.append(TensorBoardWriter(self.path / "tensorboard"))
-        agent.folder = self.path.resolve()
-        return [*writers, CSVWriter(progress, agent.history)]
-
-
-def all_callbacks(
-    callback: CallbackLike | Sequence[CallbackLike] | None,
-    folder: RunFolder | None,
-    goal: int | None,
-) -> list[Callback]:
-    """The user's callbacks, those of a run folder, and a progress bar up to a goal."""
-    callbacks = as_callbacks(callback)
-    if folder is not None:
-        callbacks = folder.callbacks(callbacks)
-    return callbacks if goal is None else [*callbacks, ProgressBar(goal)]
-
-
 def as_callbacks(callback: CallbackLike | Sequence[CallbackLike] | None) -> list[Callback]:
-    """Make a list of callbacks of whatever a user passed."""
+    """Make a list of callbacks of whatever a user passed.
+
+    Raises:
+        ValueError: if something else was passed.
+    """
     if callback is None:
         return []
     if isinstance(callback, Callback):
         return [callback]
     if isinstance(callback, Sequence):
         return [one for each in callback for one in as_callbacks(each)]
+    _refuse_others(callback)
     return [UserFunction(callback)]
+
+
+def _refuse_others(callback: Any) -> None:
+    if isinstance(callback, type):
+        raise ValueError(f"callback= takes objects, not classes: {callback.__name__}(...).")
+    name = type(callback).__name__
+    if hasattr(callback, "_on_step"):
+        raise ValueError(
+            f"{name} looks like a callback of Stable-Baselines3, which watches that library's "
+            "models. Pass a function of the agent that may return False, a belated.Callback with "
+            "on_step(agent), or one of belated.Evaluate (for EvalCallback), belated.Checkpoint "
+            "(for CheckpointCallback) and belated.StopWhen."
+        )
+    if not callable(callback):
+        raise ValueError(
+            f"A callback is a function of the agent, a belated.Callback or a list of them; got "
+            f"{callback!r}."
+        )

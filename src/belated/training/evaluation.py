@@ -48,14 +48,35 @@ class Evaluation:
     revealed_returns: npt.NDArray[np.float64]
     lengths: npt.NDArray[np.int64]
 
+    @property
+    def episodes(self) -> int:
+        """How many there were."""
+        return len(self.returns)
+
+    @property
+    def return_mean(self) -> float:
+        """The mean of the returns."""
+        return float(self.returns.mean())
+
+    @property
+    def return_std(self) -> float:
+        """Their standard deviation."""
+        return float(self.returns.std())
+
+    @property
+    def revealed_return_mean(self) -> float:
+        """The mean of what was revealed in an episode."""
+        return float(self.revealed_returns.mean())
+
+    @property
+    def length_mean(self) -> float:
+        """The mean number of steps of an episode."""
+        return float(self.lengths.mean())
+
     def summary(self) -> dict[str, float]:
         """The means that are logged."""
-        return {
-            "return_mean": float(self.returns.mean()),
-            "return_std": float(self.returns.std()),
-            "revealed_return_mean": float(self.revealed_returns.mean()),
-            "length_mean": float(self.lengths.mean()),
-        }
+        names = ("return_mean", "return_std", "revealed_return_mean", "length_mean")
+        return {name: getattr(self, name) for name in names}
 
 
 def play_episode(env: AnyEnv, policy: Policy, spaces: Spaces, seed: int) -> Episode:

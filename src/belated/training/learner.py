@@ -60,6 +60,10 @@ class Learner:
         """How often an update was traced for learners like this one: once for each batch shape."""
         return self._functions.traces
 
+    def when_compiling(self, tell: Callable[[], None] | None) -> None:
+        """Call a function whenever an update is about to be compiled, which takes a while."""
+        self._functions.tell_compiling = tell
+
     def update(self, data: IntervalBatch | Rollout) -> Metrics:
         """Run one update; the metrics stay on the device."""
         metrics: Metrics
@@ -105,12 +109,15 @@ class _Functions:
         structure, self.structure = (jax.tree.structure(x) for x in (template.actor, template))
         self.actor_size = len(jax.tree.leaves(template.actor))  # the actor comes first
         self.traces = 0
+        self.tell_compiling: Callable[[], None] | None = None
 
         def init(seed: int) -> Leaves:
             return jax.tree.leaves(_plain(backbone.init(seed, shape)))
 
         def update(leaves: Leaves, data: Any) -> tuple[Leaves, Metrics]:
             self.traces += 1
+            if self.tell_compiling is not None:
+                self.tell_compiling()
             state = jax.tree.unflatten(self.structure, leaves)
             state = state._replace(key=jax.random.wrap_key_data(state.key))
             with jax.default_matmul_precision(precision):

@@ -24,7 +24,7 @@ FIRST_COLUMNS = (
     "wall_time",
     "steps_per_second",
 )
-"""The columns that every ``progress.csv`` starts with; docs/metrics.md defines them."""
+"""What comes first in ``progress.csv``, where there is any; docs/metrics.md defines them."""
 
 
 class Writer(Protocol):
@@ -40,7 +40,8 @@ class Writer(Protocol):
 class CSVWriter:
     """Writes rows to a CSV file, each one on disk before the call returns.
 
-    A number that no row had before becomes a new column, which is empty in the rows above.
+    A number that no row had before becomes a new column, which is empty in the rows above; a column
+    that no row has a number for is not there.
 
     Args:
         path: the file; if it is there already it is written anew.
@@ -49,7 +50,7 @@ class CSVWriter:
 
     def __init__(self, path: Path, rows: Sequence[Row] = ()) -> None:
         self.path = path
-        self._columns = list(FIRST_COLUMNS)
+        self._columns = ["step"]
         self._rows = list(rows)
         for row in rows:
             self._grow(row)
@@ -57,8 +58,12 @@ class CSVWriter:
 
     def _grow(self, row: Row) -> bool:
         new = [name for name in row if name not in self._columns]
-        self._columns += new
-        return bool(new)
+        if not new:
+            return False
+        known = {*self._columns, *new}
+        first = [name for name in FIRST_COLUMNS if name in known]
+        self._columns = [*first, *(n for n in self._columns + new if n not in FIRST_COLUMNS)]
+        return True
 
     def write(self, row: Row) -> None:
         """Write one row; columns that it lacks stay empty."""
