@@ -11,15 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from belated.analysis.invariance import InvarianceReport, measure_invariance
-from belated.envs.tasks import make
+from belated.cli.lateness import Lateness, LatenessOptions
 
 
 def check_reward(
     env_ids: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ID [ID ...]")],
     /,
-    interval: str | None = None,
-    reward: str | None = None,
-    overlap: int | None = None,
+    late: LatenessOptions = Lateness(),  # noqa: B008 (it is frozen)
     samples: int = 1_000,
     seed: int = 0,
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = False,
@@ -31,11 +29,7 @@ def check_reward(
 
     Args:
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
-        interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform),
-            or 5=0.2,10=0.8.
-        reward: The interval reward: sum, max, square, sum-square, square-sum,
-            weighted:w0,w1,... or package.module:function.
-        overlap: How many steps before the interval its reward also depends on.
+        late: How the reward comes late.
         samples: How many times to compare two histories with two continuations.
         seed: Seeds environments, actions and draws.
         json_output: Print JSON, one line per environment.
@@ -46,7 +40,7 @@ def check_reward(
         )
     console = Console(highlight=False, soft_wrap=True)
     for env_id in env_ids:
-        env = make(env_id, interval=interval, reward=reward, overlap=overlap)
+        env = late.make(env_id)
         report = measure_invariance(env, samples=samples, seed=seed)
         env.close()
         if json_output:

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from belated.analysis.summary import Summary
 from belated.analysis.summary_files import score_table
+from belated.cli.lateness import Lateness, LatenessOptions
 from belated.experiments.grid import Grid
 from belated.experiments.sweep import Backend, Outcome, sweep
 from belated.training.run import as_overrides
@@ -77,9 +78,7 @@ def sweep_grid(
 def compare(
     env: str,
     methods: str = "hc-singleton,rrd,sac",
-    interval: str | None = None,
-    reward: str | None = None,
-    overlap: int | None = None,
+    late: LatenessOptions = Lateness(),  # noqa: B008 (it is frozen)
     phase: bool = True,
     seeds: int = 5,
     steps: int = 20_000,
@@ -99,10 +98,7 @@ def compare(
     Args:
         env: A Gymnasium id; your_module:YourEnv-v0 imports your_module first.
         methods: Which methods, separated by commas.
-        interval: Delay the environment with intervals of this length (20, 15:20, 5=0.2,10=0.8),
-            unless its reward is late already.
-        reward: The interval reward (default: sum).
-        overlap: How many steps before the interval its reward also depends on (default: 0).
+        late: How the reward comes late.
         phase: Whether observations tell the position in the interval.
         seeds: How many seeds. With fewer than 4 no difference can be shown, however large.
         steps: How many steps each run takes.
@@ -115,11 +111,10 @@ def compare(
         set: Hyperparameters of all methods, as name=value.
         where: Where the runs are done.
     """
-    task = {"env": env, "interval": interval, "reward": reward, "overlap": overlap}
     if learning_starts is None:
         learning_starts = min(MOST_RANDOM_STEPS, steps // 10)
     grid = Grid.of(
-        tasks=[{**task, "phase": phase}],
+        tasks=[{"env": env, "phase": phase, **late.given()}],
         methods=words(methods),
         seeds=seeds,
         steps=steps,

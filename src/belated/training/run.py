@@ -42,6 +42,15 @@ class RunSettings:
     """How many steps before the interval its reward also depends on (default 0)."""
     phase: bool = True
     """Whether observations tell the position in the interval."""
+    info_key: str | None = None
+    """For a reward that is late already: it is revealed on the steps whose info has a true value
+    for this key."""
+    period: str | None = None
+    """The same: it is revealed every so many steps, or at the end of the episode ("episode")."""
+    when: str | None = None
+    """The same: it is revealed when package.module:function(reward, info) says so."""
+    max_length: int | None = None
+    """The most steps between two revealed rewards; --period 20 needs none."""
     method: str = "crossq-hc-singleton"
     """The learning method; an unknown name lists all of them. your_module:NAME takes one of your
     own."""
@@ -96,6 +105,10 @@ class RunSettings:
             reward=self.reward,
             overlap=self.overlap,
             phase=self.phase,
+            info_key=self.info_key,
+            period=self.period,
+            when=self.when,
+            max_length=self.max_length,
         )
 
     def make_method(self) -> Method:
@@ -135,6 +148,8 @@ class RunSettings:
                 yield name
         if self.reward is not None and names_code(self.reward):
             yield self.reward
+        if self.when is not None:
+            yield self.when
 
     def origin(self) -> dict[str, Any]:
         """Where the numbers of a run that starts now would come from."""
