@@ -11,7 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from belated.analysis.invariance import InvarianceReport, measure_invariance
+from belated.analysis.recorded import RecordedReport, measure_recorded
 from belated.cli.lateness import Lateness, LatenessOptions
+from belated.envs.delay_reward import DelayReward
+from belated.envs.layers import layers
+from belated.ranges import positive_int
 
 
 def check_reward(
@@ -25,12 +29,15 @@ def check_reward(
     """Measure how far interval rewards are from past-invariant, with random actions.
 
     A reward is past-invariant if the order of two continuations of an interval does not depend on
-    its history, strongly so if their difference does not. The exit code is 0 whatever the verdict.
+    its history, strongly so if their difference does not. If the reward is late by itself, what
+    recorded intervals tell of it is measured instead: how close it is to a sum of a term for each
+    step. The exit code is 0 whatever the verdict.
 
     Args:
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
         late: How the reward comes late.
-        samples: How many times to compare two histories with two continuations.
+        samples: How many times to compare two histories with two continuations, or how many
+            intervals to record.
         seed: Seeds environments, actions and draws.
         json_output: Print JSON, one line per environment.
     """
@@ -41,7 +48,12 @@ def check_reward(
     console = Console(highlight=False, soft_wrap=True)
     for env_id in env_ids:
         env = late.make(env_id)
-        report = measure_invariance(env, samples=samples, seed=seed)
+        positive_int(samples, "The number of samples")
+        report: InvarianceReport | RecordedReport
+        if any(isinstance(layer, DelayReward) for layer in layers(env)):
+            report = measure_invariance(env, samples=samples, seed=seed)
+        else:
+            report = measure_recorded(env, intervals=samples, seed=seed)
         env.close()
         if json_output:
             print(json.dumps({"env": env_id} | report.as_dict()))
@@ -50,14 +62,13 @@ def check_reward(
     return 0
 
 
-def _show(console: Console, env_id: str, report: InvarianceReport) -> None:
-    unsure = report.interacting or (report.quadruples and not report.differing)
-    colour = "red" if report.flips else "yellow" if unsure else "green"
-    first, *others = str(report).splitlines()
+def _show(console: Console, env_id: str, report: InvarianceReport | RecordedReport) -> None:
+    first, *others, advice = str(report).splitlines()
+    colour = _colour(report.verdict)
     console.print(f"{escape(env_id)}, [{colour}]{escape(first)}[/{colour}]")
     for line in others:
         console.print(f"  {escape(line)}")
-    if report.examples:
+    if isinstance(report, InvarianceReport) and report.examples:
         table = Table("length", "split", "1 then 1", "1 then 2", "2 then 1", "2 then 2")
         table.title = "The worst cases: rewards of history then continuation"
         for example in report.examples:
@@ -65,3 +76,10 @@ def _show(console: Console, env_id: str, report: InvarianceReport) -> None:
             cells = [str(example.length), str(example.split), *(f"{r:.4g}" for r in rewards)]
             table.add_row(*cells)
         console.print(table)
+    console.print(escape(advice))
+
+
+def _colour(verdict: str) -> str:
+    if verdict.startswith("not "):
+        return "red"
+    return "yellow" if verdict.startswith("undecided") or "not strongly" in verdict else "green"
