@@ -52,7 +52,7 @@ class PhaseTracker:
     ) -> None:
         self.spec = IntervalSpec(max_length, phase=phase, action_masks=bool(options))
         self.position = 0
-        """How many steps were taken since the last reward was revealed."""
+        """How many steps were taken since the last reward was revealed; set it after a restart."""
         self._options = tuple(options)
         self._holds = one_of("raise", "hold")(overdue, "overdue") == "hold"
         self._layout = None if space is None else FlatObservation(space, self._options)
