@@ -19,6 +19,7 @@ def test_a_problem_exits_with_1_and_is_told(capsys: pytest.CaptureFixture[str]) 
     out = capsys.readouterr().out
     assert "✗ Pendulum-v1: not well-formed" in out
     assert "declares no interval_spec" in out
+    assert "on the command line --interval 20, or --period 20" in out
 
 
 def test_an_environment_can_be_delayed_on_the_way(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,7 @@ def test_folder_names_are_safe(name: str) -> None:
 
 
 def test_a_late_task_is_marked_and_named_after_it() -> None:
-    marks = [
+    marks: list[dict[str, Any]] = [
         {"period": 5},
         {"info_key": "lab_report", "max_length": 6},
         {"when": "late_envs:reported", "max_length": 6, "overlap": 2},

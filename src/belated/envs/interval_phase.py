@@ -57,9 +57,9 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._may_be_masked = not action_masks and bool(options_of(env.action_space))
         if action_masks and not self._options:
             raise ValueError(f"Only discrete actions can be masked, not {env.action_space}.")
-        self.layout = FlatObservation(env.observation_space, self._options)
+        self.flat_observation = FlatObservation(env.observation_space, self._options)
         """What is where in observations."""
-        self.observation_space = self.layout.space()
+        self.observation_space = self.flat_observation.space()
         self.interval_spec = replace(spec, phase=phase, action_masks=action_masks)
 
     def reset(
@@ -74,7 +74,7 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "pass action_masks=True to belated.delay, belated.mark or IntervalPhase."
             )
         mask = flat_mask(info, self._options) if self._options else None
-        return self.layout.join(observation, mask, 0.0), info
+        return self.flat_observation.join(observation, mask, 0.0), info
 
     def step(
         self, action: Any
@@ -87,7 +87,7 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if is_number(info.get("duration")):  # vector environments take the first one's type
             info["duration"] = float(info["duration"])
         mask = self._mask(info, terminated) if self._options else None
-        joined = self.layout.join(observation, mask, phase)
+        joined = self.flat_observation.join(observation, mask, phase)
         return joined, reward, terminated, truncated, info
 
     def _mask(self, info: dict[str, Any], terminated: bool) -> Any:

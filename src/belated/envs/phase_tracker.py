@@ -94,7 +94,7 @@ class PhaseTracker:
                 spec = layer.interval_spec
                 options = options_of(env.action_space) if spec.action_masks else ()
                 how: dict[str, Any] = {"phase": spec.phase, "options": options, "overdue": overdue}
-                return cls(spec.max_length, space=layer.layout.source, **how)
+                return cls(spec.max_length, space=layer.flat_observation.source, **how)
         raise ValueError(f"{env} has no phase: it lacks belated.IntervalPhase.")
 
     def reset(self, observation: Any, action_mask: Any = None) -> npt.NDArray[np.float32]:

@@ -73,7 +73,7 @@ def unfit(env: Any) -> Iterator[Finding]:
             "no-interval-spec",
             f"{env} does not say when its rewards are revealed: it declares no interval_spec. Use "
             "belated.delay(env, ...) for a reward at every step, belated.mark(env, ...) for one "
-            "that is already late.",
+            "that is already late; on the command line --interval 20, or --period 20.",
         )
     observations, actions = spaces_of(env)
     bounded = isinstance(actions, gym.spaces.Box) and actions.is_bounded()
@@ -100,7 +100,7 @@ def _bounds_advice(actions: Any) -> str:
     if not isinstance(actions, gym.spaces.Box):
         return ""
     return (
-        " Give them the largest ones that make sense, in the environment's own action_space or "
+        " Give them bounds, the largest that make sense, in the environment's own action_space or "
         "around it: gymnasium.wrappers.TransformAction(env, lambda action: action, "
         f"gymnasium.spaces.Box(-1.0, 1.0, {actions.shape}))."
     )
@@ -110,7 +110,7 @@ _DRIFTING = {
     "obs_rms": "NormalizeObservation keeps statistics of its own in each environment: evaluations "
     "would see other observations than training, and a saved agent would lose them. Leave it out "
     "and let the agent normalise, and save how: Agent(..., normalize_observations=True), or --set "
-    "normalize_observations=true.",
+    "normalize_observations=true (ppo, rudder and lirpg always do).",
     "return_rms": "NormalizeReward divides rewards by a scale that drifts: the replay would hold "
     "rewards of different scales, and evaluations would use another one than training. Divide by "
     "a constant instead: gymnasium.wrappers.TransformReward(env, lambda reward: reward / 100).",
