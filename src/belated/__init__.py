@@ -13,6 +13,7 @@ from belated.envs import (
     IntervalPhase,
     IntervalSpec,
     MarkIntervals,
+    PhaseTracker,
     check_delayed_env,
     delay,
     make,
@@ -23,6 +24,7 @@ from belated.parts import register
 
 if TYPE_CHECKING:
     from belated.analysis.invariance import measure_invariance
+    from belated.analysis.recorded import measure_recorded
     from belated.methods import METHODS, Method
     from belated.training.agent import Agent
     from belated.training.callbacks import Callback, Checkpoint, Evaluate, StopWhen
@@ -44,12 +46,14 @@ __all__ = [
     "LearningError",
     "MarkIntervals",
     "Method",
+    "PhaseTracker",
     "StopWhen",
     "check_delayed_env",
     "delay",
     "make",
     "mark",
     "measure_invariance",
+    "measure_recorded",
     "register",
 ]
 
@@ -59,6 +63,7 @@ _PACKAGES = ("analysis", "backbones", "credit", "critics", "experience", "experi
              "networks", "tabular", "training")  # fmt: skip
 _IMPORTED_LATER = {
     "measure_invariance": "analysis.invariance",
+    "measure_recorded": "analysis.recorded",
     "METHODS": "methods",
     "Method": "methods",
     "Agent": "training.agent",

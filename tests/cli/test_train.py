@@ -9,6 +9,7 @@ import gymnasium as gym
 import pytest
 
 import belated
+from belated.analysis import agent_figures
 from belated.cli import main
 from belated.training.lock import locked
 from belated.training.run import RunSettings
@@ -82,6 +83,21 @@ def test_an_on_policy_run_is_trained_credited_and_resumed(
     assert main(["train", "--resume", str(run), "--steps", "90", "--no-progress"]) == 0
     assert main([*command, "--out", str(tmp_path / "no"), "--learning-starts", "5"]) == 2
     assert "no hyperparameter learning_starts" in capsys.readouterr().err
+
+
+def test_a_late_environment_is_marked_alike_by_every_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, marks = tmp_path / "run", ["--info-key", "lab_report", "--max-length", "6"]
+    command = ["train", "--env", "late_envs:Lab-v0", *marks, "--method", "hc-singleton"]
+    assert main([*command, "--out", str(run), *QUICK, "--steps", "90"]) == 0
+    config = json.loads((run / "config.json").read_text())
+    assert (config["info_key"], config["max_length"]) == ("lab_report", 6)
+    assert main(["train", "--resume", str(run), "--trust", "--steps", "95", "--no-progress"]) == 0
+    assert main(["evaluate", str(run), "--trust", "--episodes", "1"]) == 0
+    capsys.readouterr()
+    assert main(["credit", str(run), "--trust"]) == 0
+    assert "hidden" not in capsys.readouterr().out
 
 
 def test_a_run_stopped_before_its_first_checkpoint_starts_again_and_says_so(
@@ -164,10 +180,14 @@ def test_a_folder_that_holds_a_run_is_left_alone(
 
 
 @pytest.mark.parametrize("command", [["evaluate"], ["credit"], ["train", "--resume"]])
+@pytest.mark.parametrize(
+    "how",
+    [{"interval": "5", "reward": "antigravity:fly"}, {"max_length": 5, "when": "antigravity:fly"}],
+)
 def test_a_strangers_folder_imports_nothing(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str], how: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = {"env": "Pendulum-v1", "interval": "5", "reward": "antigravity:fly"}
+    config = {"env": "Pendulum-v1", **how}
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert main([*command, str(tmp_path)]) == 2
     assert "name code to import: antigravity:fly" in capsys.readouterr().err
@@ -180,3 +200,19 @@ def test_a_strangers_folder_imports_nothing(
 def test_values_may_be_written_as_json_or_as_python(text: str, value: Any) -> None:
     found = RunSettings(env="Pendulum-v1", set=[f"x={text}"]).overrides()["x"]
     assert (tuple(found) if isinstance(found, list) else found) == value
+
+
+def test_a_picture_of_credit_says_whose_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles = []
+    draw = agent_figures.draw_credit
+
+    def watched(*arguments: Any, title: str, **others: Any) -> Any:
+        titles.append(title)
+        return draw(*arguments, title=title, **others)
+
+    monkeypatch.setattr(agent_figures, "draw_credit", watched)
+    assert train(tmp_path / "run", "--steps", "70") == 0
+    assert main(["credit", str(tmp_path / "run")]) == 0
+    assert titles == ["hc-singleton after 70 steps, on Pendulum-v1"]

@@ -14,6 +14,7 @@ from scripted_envs import RandomEnv, ScriptedEnv
 
 import belated
 from belated import DelayReward, IntervalPhase, IntervalSpec, check_delayed_env
+from belated.experience.lanes import episode_seed
 
 
 @pytest.mark.parametrize(("spoil", "code", "said"), DEFECTS)
@@ -44,6 +45,68 @@ def test_an_action_space_without_bounds_is_told() -> None:
     inner.action_space = gym.spaces.Box(-np.inf, np.inf, (1,), np.float64)
     findings = check_delayed_env(belated.delay(inner, interval=5), steps=60).findings
     assert [finding.code for finding in findings] == ["action-space"]
+
+    # What is advised can be copied, and helps.
+    (advised,) = re.findall(r"gymnasium\.wrappers.*(?=\.)", findings[0].message)
+    bounded = eval(advised, {"gymnasium": gym, "env": inner})
+    assert check_delayed_env(belated.delay(bounded, interval=5), steps=60).ok
+
+
+NORMALIZING = [
+    ("NormalizeObservation", r"Agent\(\.\.\., normalize_observations=True\)"),
+    ("NormalizeReward", r"TransformReward\(env, lambda reward: reward / 100\)"),
+]
+
+
+@pytest.mark.parametrize(("name", "said"), NORMALIZING)
+@pytest.mark.parametrize("outside", [False, True])
+def test_statistics_that_each_environment_keeps_for_itself_are_told(
+    name: str, said: str, outside: bool
+) -> None:
+    wrapper = getattr(gym.wrappers, name)
+    inner = ScriptedEnv([1.0] * 30)
+    env = belated.delay(inner if outside else wrapper(inner), interval=5)
+    env = wrapper(env) if outside else env
+    findings = {each.code: each for each in check_delayed_env(env, steps=60).findings}
+    assert re.search(said, findings["drifting"].message)
+    with pytest.raises(ValueError, match=f"{name} .*{said}"):
+        random_agent(env)
+
+
+@pytest.mark.parametrize(("name", "said"), NORMALIZING)
+@pytest.mark.parametrize("kind", ["inside sync", "inside async", "around"])
+def test_so_are_they_in_vector_environments(name: str, said: str, kind: str) -> None:
+    def make() -> Any:
+        inner = ScriptedEnv([1.0] * 30)
+        inside = kind.startswith("inside")
+        return belated.delay(getattr(gym.wrappers, name)(inner) if inside else inner, interval=5)
+
+    envs: Any
+    if kind == "inside async":
+        envs = gym.vector.AsyncVectorEnv([make, make], context="forkserver")
+    else:
+        envs = gym.vector.SyncVectorEnv([make, make])
+    if kind == "around":
+        envs = getattr(gym.wrappers.vector, name)(envs)
+    try:
+        with pytest.raises(ValueError, match=said):
+            random_agent(envs)
+    finally:
+        envs.close()
+
+
+def test_a_simulator_that_takes_only_small_seeds_is_told() -> None:
+    class SmallSeeds(ScriptedEnv):
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            np.int32(seed or 0)  # raises OverflowError from 2**31 on
+            return super().reset(seed=seed)
+
+    (finding,) = check_delayed_env(
+        belated.delay(SmallSeeds([1.0] * 30), interval=5), steps=60
+    ).findings
+    assert (finding.code, finding.fatal) == ("large-seed", True)
+    assert "seed % 2**31" in finding.message
+    assert max(episode_seed(0, 0, number) for number in range(100)) > 2**31  # agents use them
 
 
 def test_a_missing_phase_is_told() -> None:

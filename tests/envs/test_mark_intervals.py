@@ -122,6 +122,10 @@ def test_bad_arguments_are_refused_at_construction(arguments: dict[str, Any], sa
         MarkIntervals(ScriptedEnv([1.0]), **arguments)
 
 
+def test_a_period_may_be_text() -> None:
+    assert marks(MarkIntervals(ScriptedEnv([1.0] * 5), period="4"))[3] == (True, True, 4)
+
+
 def test_mark_appends_the_phase_and_declares_the_intervals() -> None:
     env = belated.mark(ScriptedEnv([1.0] * 5), period=4, overlap=2)
     assert env.get_wrapper_attr("interval_spec") == IntervalSpec(4, overlap=2)

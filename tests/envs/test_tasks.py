@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -197,12 +198,46 @@ def test_make_leaves_a_delayed_environment_as_it_is() -> None:
         ("belated/Hopper-sum-n20-v0", {"interval": 5}, "leave out interval"),
         ("belated/Hoper-sum-n20-v0", {}, "Similar ones: belated/Hopper-sum-n20-v0"),
         ("Pendulun-v1", {"interval": 5}, "Similar ones: Pendulum-v1"),
-        ("no_such_module:Env-v0", {"interval": 5}, "no_such_module"),
+        ("no_such_module:Env-v0", {"interval": 5}, f"no module 'no_such_module' in {Path.cwd()}"),
+        ("no_such_module:Env-v0", {"interval": 5}, "PYTHONPATH=FOLDER"),
+        ("late_envs:Lap-v0", {"period": 5}, "late_envs was imported, but registers no Lap-v0"),
+        ("late_envs:Lab-v0", {"period": 5, "interval": 5}, "interval is for a reward at every"),
+        ("late_envs:Lab-v0", {"max_length": 5, "reward": "sum"}, "max_length for one that is late"),
+        ("late_envs:Lab-v0", {}, "say when it is revealed: period=20"),
+        ("belated/PointReach-v0", {"period": 20, "overlap": 1}, "leave out period, overlap"),
     ],
 )
 def test_make_says_what_is_missing(env_id: str, arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         belated.make(env_id, **arguments)
+
+
+def test_what_a_module_lacks_is_not_blamed_on_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lacking.py").write_text("import nowhere_to_be_found")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"'lacking:Env-v0': No module named 'nowhere_to_be_f"):
+        belated.make("lacking:Env-v0")
+
+
+def test_make_marks_a_late_environment_as_mark_does() -> None:
+    """Whatever the arguments are, and with the masks that it tells of."""
+    ways: list[dict[str, Any]] = [
+        {"period": 5},
+        {"period": "5", "overlap": 2},
+        {"info_key": "lab_report", "max_length": 6, "phase": False},
+        {"when": "late_envs:reported", "max_length": 6},
+        {"period": "episode", "max_length": 30},
+    ]
+    for how in ways:
+        made = belated.make("late_envs:Lab-v0", **how)
+        marked = belated.mark(gym.make("late_envs:Lab-v0"), **how)
+        for a, b in zip(rollout(made), rollout(marked), strict=True):
+            np.testing.assert_array_equal(a[0], b[0])
+            assert a[1:] == b[1:]
+    masked = belated.make("late_envs:MaskedLab-v0", period=5)
+    assert masked.get_wrapper_attr("interval_spec").action_masks
 
 
 def test_registering_twice_is_harmless() -> None:

@@ -147,3 +147,26 @@ def test_folder_names_are_safe(name: str) -> None:
     assert Path(folder).name == folder
     assert not folder.startswith((".", "-"))
     assert as_folder_name(folder) == folder
+
+
+def test_a_late_task_is_marked_and_named_after_it() -> None:
+    marks: list[dict[str, Any]] = [
+        {"period": 5},
+        {"info_key": "lab_report", "max_length": 6},
+        {"when": "late_envs:reported", "max_length": 6, "overlap": 2},
+    ]
+    grid = Grid.of(
+        tasks=[{"env": "late_envs:Lab-v0", **how} for how in marks],
+        methods=["hc-singleton"],
+        seeds=1,
+        steps=200,
+        learning_starts=100,
+    )
+    grid.check()
+    assert [task.name for task in grid.tasks] == [
+        "Lab-v0-p5",
+        "Lab-v0-lab_report-n6",
+        "Lab-v0-late_envs-reported-n6-c2",
+    ]
+    specs = [run.settings.make_env().get_wrapper_attr("interval_spec") for run in grid.runs()]
+    assert [(spec.max_length, spec.overlap) for spec in specs] == [(5, 0), (6, 0), (6, 2)]

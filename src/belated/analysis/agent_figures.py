@@ -29,20 +29,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def credit_chart(episode: Episode, credit: npt.NDArray[np.float64], path: Path) -> Path:
+def credit_chart(
+    episode: Episode, credit: npt.NDArray[np.float64], path: Path, *, title: str = ""
+) -> Path:
     """Draw the credit of each step of an episode and the rewards revealed."""
-    return save(
-        draw_credit(
-            credit,
-            dense=np.array([step.dense_reward for step in episode.steps]),
-            rewards=np.array([step.reward for step in episode.steps]),
-            ends=[time for time, step in enumerate(episode.steps) if step.interval_end],
-        ),
-        path,
+    figure = draw_credit(
+        credit,
+        dense=np.array([step.dense_reward for step in episode.steps]),
+        rewards=np.array([step.reward for step in episode.steps]),
+        ends=[time for time, step in enumerate(episode.steps) if step.interval_end],
+        title=title,
     )
+    return save(figure, path)
 
 
-def draw_credit(credit: Floats, *, dense: Floats, rewards: Floats, ends: Sequence[int]) -> Figure:
+def draw_credit(
+    credit: Floats, *, dense: Floats, rewards: Floats, ends: Sequence[int], title: str = ""
+) -> Figure:
     """The credit of each step, the revealed rewards, and the hidden ones where they are known.
 
     Args:
@@ -50,6 +53,7 @@ def draw_credit(credit: Floats, *, dense: Floats, rewards: Floats, ends: Sequenc
         dense: the hidden reward of each step; NaN where there is none.
         rewards: what was revealed at each step.
         ends: the last steps of intervals.
+        title: whose credit it is.
     """
     chart = [
         ("revealed reward", rewards, "#6c5460"),
@@ -59,14 +63,16 @@ def draw_credit(credit: Floats, *, dense: Floats, rewards: Floats, ends: Sequenc
         chart.append(("hidden reward of each step", dense, LOOKS["rudder"].colour))
     edges = np.arange(len(credit) + 1) - 0.5
     with in_style():
-        figure = blank_figure(PAGE, 1.15 * len(chart) + 0.3)
+        figure = blank_figure(PAGE, 1.15 * len(chart) + 0.3 + 0.2 * bool(title))
         panels = np.atleast_1d(figure.subplots(len(chart), 1, sharex=True))
-        for axes, (title, values, colour) in zip(panels, chart, strict=True):
+        if title:
+            figure.suptitle(title, x=0.01, horizontalalignment="left", fontsize=9)
+        for axes, (name, values, colour) in zip(panels, chart, strict=True):
             # (One outline for all steps: a bar for each makes pictures of a thousand steps large.)
             axes.stairs(np.nan_to_num(values), edges, fill=True, color=colour, linewidth=0.4)
             axes.axhline(0, color=INK, linewidth=0.6)
             axes.grid(visible=False, axis="x")
-            axes.set_title(title)
+            axes.set_title(name)
             axes.margins(x=0)
             if len(ends) <= 60:
                 whole = axes.get_xaxis_transform()
@@ -109,7 +115,9 @@ def draw_heatmaps(agents: Mapping[str, Agent]) -> Figure:
                 Rectangle((left, bottom), *size, fill=False, edgecolor="#e8684a", linewidth=2)
             )
             axes.set_title(textwrap.fill(title, 34))
+            axes.set_xlabel("x")
             figure.colorbar(image, ax=axes, label="b(s, a)" if axes is panels[-1] else "")
+        panels[0].set_ylabel("y")
     return figure
 
 

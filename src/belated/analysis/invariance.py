@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from belated.analysis.random_play import StepTable, play_randomly
+from belated.analysis.recorded import ADVICE
 from belated.analysis.splices import Splice, draw_splices, evaluate_splice
 from belated.envs.delay_reward import DelayReward
 from belated.envs.intervals import AnyEnv, find_interval_spec
@@ -98,9 +99,19 @@ class InvarianceReport:
             return "past-invariant on all samples, not strongly"
         return "strongly past-invariant on all samples"
 
+    @property
+    def advice(self) -> str:
+        """What to do with the verdict."""
+        if self.quadruples == 0:
+            return ADVICE["not late"]
+        if self.differing == 0:
+            return ADVICE["constant"]
+        return ADVICE["not a sum" if self.flips or self.interacting else "sum"]
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything in a form that can be written as JSON."""
-        return {"verdict": self.verdict, "flip_fraction": self.flip_fraction} | asdict(self)
+        told = {"verdict": self.verdict, "advice": self.advice}
+        return told | {"flip_fraction": self.flip_fraction} | asdict(self)
 
     def __str__(self) -> str:
         lines = [f"{self.reward} reward: {self.verdict}"]
@@ -116,7 +127,7 @@ class InvarianceReport:
                 "continuations are spliced at similar observations; the environment's dynamics "
                 "may not allow some of the joints, and other policies may see other rewards.",
             ]
-        return "\n".join(lines)
+        return "\n".join([*lines, self.advice])
 
 
 def measure_invariance(env: AnyEnv, *, samples: int = 1_000, seed: int = 0) -> InvarianceReport:
@@ -178,7 +189,7 @@ def _find_delay(env: AnyEnv) -> DelayReward:
     if find_interval_spec(env) is not None:
         raise ValueError(
             f"The reward of {env.unwrapped} is late by itself: there is no reward function to "
-            "evaluate on other steps. Only rewards made by belated.delay can be measured."
+            "evaluate on other steps. belated.measure_recorded(env) looks at recorded intervals."
         )
     raise ValueError(
         f"{env.unwrapped} has a reward at every step. Delay it first, with "

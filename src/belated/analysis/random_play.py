@@ -13,10 +13,13 @@ import numpy.typing as npt
 
 from belated.envs.actions import flat_mask, options_of, sample
 from belated.envs.delay_reward import DelayReward
-from belated.envs.intervals import AnyEnv
+from belated.envs.intervals import AnyEnv, IntervalSpec, find_interval_spec
+from belated.envs.rules import allowed_in
 
 _MIN_STEPS = 5_000
 """How many steps to play, unless five windows of the largest size need more."""
+_MOST_STEPS = 50_000
+"""How many steps to record at most."""
 
 
 class PlayedStep(NamedTuple):
@@ -95,11 +98,67 @@ def play_randomly(env: DelayReward, seed: int, generator: np.random.Generator) -
         step = PlayedStep(kept[0], kept[1], info["dense_reward"], features, interval_length)
         episodes[-1].append(step)
         done = terminated or truncated
+    _leave(env, seed)
+    return _line_up(episodes, overlap)
+
+
+class RecordedInterval(NamedTuple):
+    """The window of an interval, and what was revealed for it."""
+
+    steps: npt.NDArray[np.float32]  # (steps, size): observation, action, and place as the last
+    reward: float
+
+
+def record_intervals(env: AnyEnv, count: int, seed: int) -> tuple[list[RecordedInterval], int]:
+    """Play random actions until so many rewards were revealed, or 50,000 steps have passed.
+
+    Args:
+        env: an environment with a phase, which is left out of the records: the place in the
+            interval stands for it, negative in the overlap.
+        count: how many intervals.
+        seed: seeds the environment and the actions.
+
+    Returns:
+        The intervals, and how many steps were played.
+    """
+    spec = find_interval_spec(env)
+    assert spec is not None
+    env.action_space.seed(seed + 2**30)  # (not the environment's seed, as above)
+    recorded: list[RecordedInterval] = []
+    played: list[npt.NDArray[Any]] = []  # in this episode
+    done, start, episodes, total = True, 0, 0, 0
+    while len(recorded) < count and total < min(count * spec.max_length, _MOST_STEPS):
+        if done:
+            observation, _ = env.reset(seed=seed + episodes)
+            played, start, episodes = [], 0, episodes + 1
+        action = sample(env.action_space, allowed_in(env, observation))
+        flat: Any = gym.spaces.flatten(env.action_space, action)
+        played.append(np.concatenate([observation[:-1], flat], dtype=np.float32))
+        observation, reward, terminated, truncated, info = env.step(action)
+        total, done = total + 1, terminated or truncated
+        if info["interval"]["revealed"]:
+            recorded.append(RecordedInterval(_window(played, start, spec), float(reward)))
+        if info["interval"]["end"]:
+            start = len(played)
+    _leave(env, seed)
+    return recorded, total
+
+
+def _window(
+    played: list[npt.NDArray[Any]], start: int, spec: IntervalSpec
+) -> npt.NDArray[np.float32]:
+    """The steps of an interval that began at ``start`` and of its overlap, with their places."""
+    first = max(0, start - spec.overlap)
+    place = (np.arange(first, len(played), dtype=np.float32) - start) / spec.max_length
+    return np.column_stack([np.stack(played[first:]), place])
+
+
+def _leave(env: AnyEnv, seed: int) -> None:
+    """Leave an environment ready for use."""
     with warnings.catch_warnings():
         # The run stops mid-episode, which wrappers may rightly warn about.
         warnings.simplefilter("ignore")
         env.reset(seed=seed)
-    return _line_up(episodes, overlap)
 
 
 def _flatten(env: AnyEnv, observation: Any) -> npt.NDArray[Any]:

@@ -8,16 +8,15 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
+from belated.cli.lateness import Lateness, LatenessOptions
 from belated.envs.check import check_delayed_env
-from belated.envs.tasks import make, make_plain
+from belated.envs.tasks import make_plain
 
 
 def check_env(
     env_ids: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ID [ID ...]")],
     /,
-    interval: str | None = None,
-    reward: str | None = None,
-    overlap: int | None = None,
+    late: LatenessOptions = Lateness(),  # noqa: B008 (it is frozen)
     steps: int = 2_000,
     seed: int = 0,
 ) -> int:
@@ -34,11 +33,7 @@ def check_env(
 
     Args:
         env_ids: Gymnasium ids; your_module:YourEnv-v0 imports your_module first.
-        interval: Delay the environment first, with intervals of this length: 20, 15:20 (uniform)
-            or 5=0.2,10=0.8 (length=probability).
-        reward: The interval reward: sum (that is None too), max, square, sum-square,
-            square-sum, weighted:w0,w1,... or package.module:function.
-        overlap: How many steps before the interval its reward also depends on.
+        late: How the reward comes late.
         steps: How many steps to run each environment.
         seed: Seeds environments and actions.
     """
@@ -47,10 +42,7 @@ def check_env(
     console = Console(highlight=False, soft_wrap=True)
     healthy = True
     for env_id in env_ids:
-        if interval is None and reward is None and overlap is None:
-            env = make_plain(env_id)
-        else:
-            env = make(env_id, interval=interval, reward=reward, overlap=overlap)
+        env = late.make(env_id) if late.given() else make_plain(env_id)
         report = check_delayed_env(env, steps=steps, seed=seed)
         env.close()
         healthy &= report.ok

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 import tyro
 from rich.console import Console
 from rich.table import Table
 
 from belated.analysis.agent_figures import credit_chart
-from belated.training.run import load_run
+from belated.training.evaluation import Episode
+from belated.training.run import load_run, read_settings
 
 
 def credit(
@@ -41,23 +43,15 @@ def credit(
             environment's. Say so only if you know where the folder comes from.
     """
     agent = load_run(folder, trust)
+    settings = read_settings(folder)
     episode = agent.play(seed=seed, env=agent.env)
     values = agent.credit(episode)
     out = out or folder
     rewards = np.array([step.reward for step in episode.steps])
     dense = np.array([step.dense_reward for step in episode.steps])
 
-    table = Table("step", "credit", "hidden reward", "revealed reward")
-    shown = 0
-    for time, step in enumerate(episode.steps):
-        revealed = f"{step.reward:.3f}" if step.revealed else ""
-        hidden = "" if np.isnan(step.dense_reward) else f"{step.dense_reward:.3f}"
-        table.add_row(str(time), f"{values[time]:.3f}", hidden, revealed, end_section=step.revealed)
-        shown += step.interval_end
-        if shown == intervals:
-            break
     console = Console()
-    console.print(table)
+    console.print(_table(episode, values, intervals))
     known = np.isfinite(values) & np.isfinite(dense)
     if known.any() and dense[known].std() > 0 and values[known].std() > 0:
         correlation = np.corrcoef(values[known], dense[known])[0, 1]
@@ -66,5 +60,22 @@ def credit(
     rows = np.column_stack([np.arange(len(values)), values, dense, rewards])
     header = "step,credit,dense_reward,reward"
     np.savetxt(out / "credit.csv", rows, delimiter=",", header=header, comments="", fmt="%.9g")
-    console.print(f"Picture: {credit_chart(episode, values, out / 'credit.png')}")
+    title = f"{settings.label or settings.method} after {agent.steps:,} steps, on {settings.env}"
+    console.print(f"Picture: {credit_chart(episode, values, out / 'credit.png', title=title)}")
     return 0
+
+
+def _table(episode: Episode, credit: npt.NDArray[np.float64], intervals: int) -> Table:
+    """The first intervals, with the hidden reward if there is one: a late environment has none."""
+    has_hidden = not any(np.isnan(step.dense_reward) for step in episode.steps)
+    table = Table("step", "credit", *["hidden reward"] * has_hidden, "revealed reward")
+    shown = 0
+    for time, step in enumerate(episode.steps):
+        hidden = [f"{step.dense_reward:.3f}"] * has_hidden
+        revealed = f"{step.reward:.3f}" if step.revealed else ""
+        cells = str(time), f"{credit[time]:.3f}", *hidden, revealed
+        table.add_row(*cells, end_section=step.revealed)
+        shown += step.interval_end
+        if shown == intervals:
+            break
+    return table

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from belated.analysis.summary import Summary
 from belated.analysis.summary_files import score_table
+from belated.cli.lateness import Lateness, LatenessOptions
 from belated.experiments.grid import Grid
 from belated.experiments.sweep import Backend, Outcome, sweep
 from belated.training.run import as_overrides
@@ -83,9 +84,7 @@ def sweep_grid(
 def compare(
     env: str,
     methods: str = "hc-singleton,rrd,sac",
-    interval: str | None = None,
-    reward: str | None = None,
-    overlap: int | None = None,
+    late: LatenessOptions = Lateness(),  # noqa: B008 (it is frozen)
     phase: bool = True,
     seeds: int = 5,
     steps: int = 20_000,
@@ -111,11 +110,7 @@ def compare(
     Args:
         env: A Gymnasium id; your_module:YourEnv-v0 imports your_module first.
         methods: Which methods, separated by commas; `belated methods` lists them.
-        interval: Delay the environment with intervals of this length: 20, 15:20 (uniform) or
-            5=0.2,10=0.8 (length=probability). Leave it out if the reward is late already.
-        reward: The interval reward: sum (that is None too), max, square, sum-square,
-            square-sum, weighted:w0,w1,... or package.module:function.
-        overlap: How many steps before the interval its reward also depends on. None: 0.
+        late: How the reward comes late.
         phase: Whether observations tell the position in the interval.
         seeds: How many seeds. With fewer than 4 no difference can be shown, however large.
         steps: How many steps each run takes.
@@ -127,15 +122,15 @@ def compare(
         set: Hyperparameters of all methods, as name=value, for example batch_size=256.
         where: Where the runs are done.
     """
-    task = {"env": env, "interval": interval, "reward": reward, "overlap": overlap}
-    if learning_starts is None:
+    overrides = as_overrides(set)
+    if learning_starts is None and "learning_starts" not in overrides:
         learning_starts = min(MOST_RANDOM_STEPS, steps // 10)
     grid = Grid.of(
-        tasks=[{**task, "phase": phase}],
+        tasks=[{"env": env, "phase": phase, **late.given()}],
         methods=words(methods),
         seeds=seeds,
         steps=steps,
-        set=as_overrides(set),
+        set=overrides,
         primary=None if primary is None else words(primary),
         learning_starts=learning_starts,
         eval_every=eval_every,

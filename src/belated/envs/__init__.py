@@ -6,6 +6,7 @@ from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import IntervalInfo, IntervalSpec
 from belated.envs.lengths import Choice, Fixed, IntervalLength, Uniform, parse_length
 from belated.envs.mark_intervals import MarkIntervals, mark
+from belated.envs.phase_tracker import PhaseTracker
 from belated.envs.point_reach import PointReachEnv
 from belated.envs.rewards import (
     IntervalReward,
@@ -34,6 +35,7 @@ __all__ = [
     "IntervalSpec",
     "MarkIntervals",
     "Max",
+    "PhaseTracker",
     "PointReachEnv",
     "Square",
     "SquareSum",

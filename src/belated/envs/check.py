@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,9 @@ from belated.envs.actions import options_of, sample
 from belated.envs.intervals import AnyEnv, IntervalSpec
 from belated.envs.rules import Finding, IntervalRules, allowed_in, spec_of, unfit
 from belated.ranges import positive_int
+
+LARGEST_SEED = 2**32 - 1
+"""The largest seed of an episode: see `belated.experience.lanes.episode_seed`."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +142,25 @@ def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]
             # The run stops mid-episode, which wrappers may rightly warn about.
             warnings.simplefilter("ignore")
             env.reset(seed=seed)
+        findings.add(_large_seed(env))
     except Exception as error:
         place = f"episode {rules.episode}, step {rules.time + 1}"
         message = f"{place}: the environment raised {type(error).__name__}: {error}"
         findings.add([Finding("error", message)])
     return run
+
+
+def _large_seed(env: AnyEnv) -> Iterator[Finding]:
+    """Try the largest seed that an episode may have; those of the run were small."""
+    try:
+        env.reset(seed=LARGEST_SEED)
+    except Exception as error:
+        yield Finding(
+            "large-seed",
+            f"reset(seed={LARGEST_SEED}) raised {type(error).__name__}: {error}. Agents seed "
+            "episodes with numbers of 32 bits, below 2**32. If your simulator takes only smaller "
+            "ones, pass it seed % 2**31.",
+        )
 
 
 def _copy(observation: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, SupportsFloat
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from gymnasium.utils import RecordConstructorArgs
 
 from belated.envs.actions import flat_mask, options_of
+from belated.envs.flat_observation import FlatObservation
 from belated.envs.intervals import AnyEnv, find_interval_spec, is_number
 
 
@@ -53,18 +53,13 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 "for an environment with a reward at every step, belated.mark(env, ...) for one "
                 "whose reward is already late."
             )
-        space = _flat(env.observation_space)
-        self._is_flat = space is env.observation_space
-        self._own = space.shape[0]
         self._options = options_of(env.action_space) if action_masks else ()
         self._may_be_masked = not action_masks and bool(options_of(env.action_space))
         if action_masks and not self._options:
             raise ValueError(f"Only discrete actions can be masked, not {env.action_space}.")
-        self._size = self._own + sum(self._options) + 1
-        low, high = np.zeros(self._size, np.float32), np.ones(self._size, np.float32)
-        with np.errstate(over="ignore"):  # bounds beyond float32 should become infinite
-            low[: self._own], high[: self._own] = space.low, space.high
-        self.observation_space = gym.spaces.Box(low, high)
+        self.flat_observation = FlatObservation(env.observation_space, self._options)
+        """What is where in observations."""
+        self.observation_space = self.flat_observation.space()
         self.interval_spec = replace(spec, phase=phase, action_masks=action_masks)
 
     def reset(
@@ -78,7 +73,8 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
                 'info["action_mask"] says which actions are allowed, but agents will not know: '
                 "pass action_masks=True to belated.delay, belated.mark or IntervalPhase."
             )
-        return self._append(observation, 0.0, info), info
+        mask = flat_mask(info, self._options) if self._options else None
+        return self.flat_observation.join(observation, mask, 0.0), info
 
     def step(
         self, action: Any
@@ -90,52 +86,10 @@ class IntervalPhase(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         phase = self.interval_spec.phase_at(position)
         if is_number(info.get("duration")):  # vector environments take the first one's type
             info["duration"] = float(info["duration"])
-        appended = self._append(observation, phase, info, terminated)
-        return appended, reward, terminated, truncated, info
+        mask = self._mask(info, terminated) if self._options else None
+        joined = self.flat_observation.join(observation, mask, phase)
+        return joined, reward, terminated, truncated, info
 
-    def _append(
-        self, observation: Any, phase: float, info: dict[str, Any], terminated: bool = False
-    ) -> npt.NDArray[np.float32]:
-        result = np.empty(self._size, np.float32)
-        result[: self._own] = observation if self._is_flat else self._flattened(observation)
-        if self._options:
-            unmasked = terminated and "action_mask" not in info  # nothing will be done there
-            result[self._own : -1] = 1 if unmasked else flat_mask(info, self._options)
-        result[-1] = phase
-        return result
-
-    def _flattened(self, observation: Any) -> Any:
-        return gym.spaces.flatten(self.env.observation_space, observation)
-
-
-def _flat(space: gym.Space[Any]) -> gym.spaces.Box:
-    """The space of flattened observations.
-
-    Raises:
-        ValueError: if they cannot be flattened, or should not.
-    """
-    if isinstance(space, gym.spaces.Box) and len(space.shape) == 1:
-        return space
-    for part in _parts(space):
-        if isinstance(part, gym.spaces.Box) and part.dtype == np.uint8 and len(part.shape) > 1:
-            raise ValueError(
-                f"Observations hold a picture, {part}, but networks here read vectors. Turn it "
-                "into features first, in a gymnasium.ObservationWrapper."
-            )
-    flat = gym.spaces.flatten_space(space) if space.is_np_flattenable else None
-    if not isinstance(flat, gym.spaces.Box):
-        raise ValueError(
-            f"Observations of {space} have no fixed size, so they cannot be flattened. Turn them "
-            "into a vector first, in a gymnasium.ObservationWrapper."
-        )
-    return flat
-
-
-def _parts(space: gym.Space[Any]) -> Iterator[gym.Space[Any]]:
-    """A space, or the ones that it is made of."""
-    if isinstance(space, (gym.spaces.Dict, gym.spaces.Tuple)):
-        members = space.spaces.values() if isinstance(space, gym.spaces.Dict) else space.spaces
-        for member in members:
-            yield from _parts(member)
-    else:
-        yield space
+    def _mask(self, info: dict[str, Any], terminated: bool) -> Any:
+        unmasked = terminated and "action_mask" not in info  # nothing will be done there
+        return 1 if unmasked else flat_mask(info, self._options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, SupportsFloat
+from typing import Any, SupportsFloat
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
@@ -14,6 +14,8 @@ from belated.envs.named_function import import_function
 from belated.ranges import positive_int
 
 Predicate = Callable[[float, dict[str, Any]], bool]
+Period = int | str
+"""A number of steps, also as text, or ``"episode"``."""
 
 
 class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -32,9 +34,9 @@ class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             with a fixed period.
         info_key: a reward is revealed on the steps whose ``info`` has a true value for this key.
         when: a predicate of (reward, info), or ``"package.module:function"``.
-        period: a reward is revealed every so many steps from the episode's start, or only at its
-            end (``"episode"``). If an episode ends within a fixed period, the reward of its last
-            interval counts as revealed if it is not zero.
+        period: a reward is revealed every so many steps from the episode's start (``30`` or
+            ``"30"``), or only at its end (``"episode"``). If an episode ends within a fixed
+            period, the reward of its last interval counts as revealed if it is not zero.
         overlap: c, how many steps before the interval its reward may also depend on.
 
     Example:
@@ -53,7 +55,7 @@ class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         *,
         info_key: str | None = None,
         when: Predicate | str | None = None,
-        period: int | Literal["episode"] | None = None,
+        period: Period | None = None,
         overlap: int = 0,
     ) -> None:
         RecordConstructorArgs.__init__(
@@ -72,7 +74,7 @@ class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             )
         self._info_key = info_key
         self._when = import_function(when, "the predicate") if isinstance(when, str) else when
-        self._period = period if period in (None, "episode") else positive_int(period, "The period")
+        self._period = None if period is None else _parse_period(period)
         if max_length is None:
             if not isinstance(self._period, int):
                 raise ValueError(
@@ -126,13 +128,23 @@ class MarkIntervals(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return f"{message}."
 
 
+def _parse_period(period: Period) -> Period:
+    if period == "episode":
+        return period
+    if isinstance(period, str):
+        if not period.isdecimal():
+            raise ValueError(f'The period must be a whole number or "episode", got {period!r}.')
+        period = int(period)
+    return positive_int(period, "The period")
+
+
 def mark(
     env: AnyEnv,
     max_length: int | None = None,
     *,
     info_key: str | None = None,
     when: Predicate | str | None = None,
-    period: int | Literal["episode"] | None = None,
+    period: Period | None = None,
     overlap: int = 0,
     phase: bool = True,
     action_masks: bool = False,

@@ -13,7 +13,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from belated.envs.actions import KINDS, options_of
 from belated.envs.interval_phase import IntervalPhase
@@ -73,7 +73,7 @@ def unfit(env: Any) -> Iterator[Finding]:
             "no-interval-spec",
             f"{env} does not say when its rewards are revealed: it declares no interval_spec. Use "
             "belated.delay(env, ...) for a reward at every step, belated.mark(env, ...) for one "
-            "that is already late.",
+            "that is already late; on the command line --interval 20, or --period 20.",
         )
     observations, actions = spaces_of(env)
     bounded = isinstance(actions, gym.spaces.Box) and actions.is_bounded()
@@ -81,7 +81,7 @@ def unfit(env: Any) -> Iterator[Finding]:
         yield Finding(
             "action-space",
             f"Actions must be Discrete, MultiDiscrete, MultiBinary, or a Box with finite bounds, "
-            f"not {actions}.",
+            f"not {actions}.{_bounds_advice(actions)}",
         )
     if not isinstance(observations, gym.spaces.Box) or len(observations.shape) != 1:
         yield Finding(
@@ -89,8 +89,47 @@ def unfit(env: Any) -> Iterator[Finding]:
             f"Observations must be a flat Box, not {observations}. belated.delay, belated.mark and "
             "belated.IntervalPhase flatten them.",
         )
-    if isinstance(env, gym.Env) and spec_of(env) is not None:
+    drifting = [advice for name, advice in _DRIFTING.items() if _has_attribute(env, name)]
+    yield from (Finding("drifting", advice) for advice in drifting)
+    if isinstance(env, gym.Env) and spec_of(env) is not None and not drifting:
         yield from _unfit_layers(env)
+
+
+def _bounds_advice(actions: Any) -> str:
+    """How to bound actions that have no bounds; `RescaleAction` needs some to start from."""
+    if not isinstance(actions, gym.spaces.Box):
+        return ""
+    return (
+        " Give them bounds, the largest that make sense, in the environment's own action_space or "
+        "around it: gymnasium.wrappers.TransformAction(env, lambda action: action, "
+        f"gymnasium.spaces.Box(-1.0, 1.0, {actions.shape}))."
+    )
+
+
+_DRIFTING = {
+    "obs_rms": "NormalizeObservation keeps statistics of its own in each environment: evaluations "
+    "would see other observations than training, and a saved agent would lose them. Leave it out "
+    "and let the agent normalise, and save how: Agent(..., normalize_observations=True), or --set "
+    "normalize_observations=true (ppo, rudder and lirpg always do).",
+    "return_rms": "NormalizeReward divides rewards by a scale that drifts: the replay would hold "
+    "rewards of different scales, and evaluations would use another one than training. Divide by "
+    "a constant instead: gymnasium.wrappers.TransformReward(env, lambda reward: reward / 100).",
+}
+"""What Gymnasium's normalising wrappers call their statistics, and what to do instead of them."""
+
+
+def _has_attribute(env: Any, name: str) -> bool:
+    """Whether an environment, a vector environment, or a wrapper in either has an attribute."""
+    if not isinstance(env, VectorEnv):
+        return isinstance(env, gym.Env) and env.has_wrapper_attr(name)
+    while isinstance(env, VectorWrapper):
+        if name in vars(env):
+            return True
+        env = env.env
+    # (Asking each of them also works where they are in processes of their own.)
+    return isinstance(env, (SyncVectorEnv, AsyncVectorEnv)) and any(
+        env.call("has_wrapper_attr", name)
+    )
 
 
 def _unfit_layers(env: AnyEnv) -> Iterator[Finding]:

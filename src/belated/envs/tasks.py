@@ -14,6 +14,8 @@ from belated.envs.delay_reward import DelayReward, delay
 from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import AnyEnv, find_interval_spec
 from belated.envs.lengths import LengthLike
+from belated.envs.mark_intervals import Period, Predicate, mark
+from belated.envs.named_function import not_found
 from belated.envs.rewards import RewardLike
 
 POINT_REACH = "belated/PointReach-v0"
@@ -108,20 +110,29 @@ def make(
     reward: RewardLike | None = None,
     overlap: int | None = None,
     phase: bool = True,
+    max_length: int | None = None,
+    info_key: str | None = None,
+    when: Predicate | str | None = None,
+    period: Period | None = None,
     **kwargs: Any,
 ) -> AnyEnv:
     """Make a delayed environment, for training or for evaluation.
 
-    If an environment that is to be delayed says in ``info["action_mask"]`` which discrete actions
-    are allowed, agents take no others.
+    If an environment that is to be delayed or marked says in ``info["action_mask"]`` which discrete
+    actions are allowed, agents take no others.
 
     Args:
-        env_id: a task of the paper, any other environment that declares its intervals, or an
-            environment with a reward at every step, which is then delayed as the arguments say.
-        interval: as for `belated.delay`; needed exactly if ``env_id`` is not delayed yet.
+        env_id: a task of the paper, any other environment that declares its intervals, an
+            environment with a reward at every step, which is then delayed (``interval``), or one
+            whose reward is late already, which is then marked (``info_key``, ``when``, ``period``).
+        interval: as for `belated.delay`.
         reward: as for `belated.delay`, ``"sum"`` by default.
-        overlap: as for `belated.delay`, 0 by default.
+        overlap: as for `belated.delay` and `belated.mark`, 0 by default.
         phase: False turns the phase off; otherwise it is as ``env_id`` has it, on for every task.
+        max_length: as for `belated.mark`.
+        info_key: as for `belated.mark`.
+        when: as for `belated.mark`.
+        period: as for `belated.mark`.
         **kwargs: passed on to ``gym.make``, for example ``render_mode``.
 
     Example:
@@ -131,23 +142,38 @@ def make(
         >>> task.get_wrapper_attr("interval_spec") == own.get_wrapper_attr("interval_spec")
         True
     """
+    marks = _given(max_length=max_length, info_key=info_key, when=when, period=period)
+    delays = _given(interval=interval, reward=reward)
+    shared = _given(overlap=overlap)
+    if marks and delays:
+        raise ValueError(
+            f"{_names(delays)} is for a reward at every step, {_names(marks)} for one that is late "
+            "already. Give one or the other."
+        )
     env = make_plain(env_id, **kwargs)
-    delays = {"interval": interval, "reward": reward, "overlap": overlap}
-    given = [name for name, value in delays.items() if value is not None]
     if find_interval_spec(env) is not None:
-        if given:
+        if delays or marks or shared:
             raise ValueError(
-                f"{env_id} has intervals of its own; leave out {', '.join(given)}, or name the "
-                "environment underneath."
+                f"{env_id} has intervals of its own; leave out {_names(delays | marks | shared)}, "
+                "or name the environment underneath."
             )
         return env if phase else _without_phase(env)
-    if interval is None:
+    if interval is None and not marks:
         raise ValueError(
             f"{env_id} does not say how its reward is delayed. Give interval=20, interval='15:20' "
-            "or similar; if its reward is already late, mark its intervals with belated.mark."
+            "or similar for a reward at every step. If it is late already, say when it is "
+            "revealed: period=20, or info_key='lab_report' with max_length=30."
         )
-    how = ("sum" if reward is None else reward, overlap or 0)
-    return delay(env, interval, *how, phase=phase, action_masks=_tells_masks(env))
+    how = shared | {"phase": phase, "action_masks": _tells_masks(env)}
+    return mark(env, **marks, **how) if marks else delay(env, **delays, **how)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _names(values: dict[str, Any]) -> str:
+    return ", ".join(values)
 
 
 def _tells_masks(env: AnyEnv) -> bool:
@@ -175,10 +201,11 @@ def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:
     try:
         return gym.make(env_id, **kwargs)
     except gym.error.UnregisteredEnv as error:
-        known = sorted(gym.registry)
-        similar = difflib.get_close_matches(env_id, known, n=5, cutoff=0.5)
+        module, _, name = env_id.rpartition(":")
+        similar = difflib.get_close_matches(name, sorted(gym.registry), n=5, cutoff=0.5)
         raise ValueError(
             f"There is no environment {env_id!r}. "
+            + (f"{module} was imported, but registers no {name}. " if module else "")
             + (f"Similar ones: {', '.join(similar)}. " if similar else "")
             + f"The delayed tasks are {POINT_REACH} and belated/ENV-REWARD-LENGTHS-v0 with ENV one "
             "of Hopper, HalfCheetah, Walker2d, Ant, Reacher; REWARD one of sum, max, square; "
@@ -186,4 +213,6 @@ def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:
             "Name an environment of your own as your_module:YourEnv-v0."
         ) from error
     except ModuleNotFoundError as error:
-        raise ValueError(f"Cannot make {env_id!r}: {str(error).rstrip('.')}.") from error
+        cause = error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else error
+        why = not_found(cause, env_id.rpartition(":")[0])
+        raise ValueError(f"Cannot make {env_id!r}: {why}") from error

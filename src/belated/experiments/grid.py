@@ -35,6 +35,10 @@ class LateTask:
         overlap: c.
         phase: whether observations tell the position in the interval.
         name: what folders, tables and pictures call it.
+        info_key: how to mark it, if it is late already but does not say so itself.
+        period: the same.
+        when: the same, as ``package.module:function``.
+        max_length: the most steps between two revealed rewards.
     """
 
     env: str
@@ -43,12 +47,21 @@ class LateTask:
     overlap: int | None = None
     phase: bool = True
     name: str = ""
+    info_key: str | None = None
+    period: str | None = None
+    when: str | None = None
+    max_length: int | None = None
 
     def __post_init__(self) -> None:
-        if self.interval is not None:
-            object.__setattr__(self, "interval", str(self.interval))
+        for field_name in ("interval", "period"):
+            if getattr(self, field_name) is not None:
+                object.__setattr__(self, field_name, str(getattr(self, field_name)))
         flag(self.phase, "phase")
         object.__setattr__(self, "name", as_folder_name(self.name or self._own_name()))
+
+    def lateness(self) -> dict[str, Any]:
+        """The settings of a run that say which environment it is and how it is late."""
+        return {name: value for name, value in vars(self).items() if name not in ("phase", "name")}
 
     def _own_name(self) -> str:
         name = self.env.rpartition(":")[2]
@@ -56,6 +69,8 @@ class LateTask:
             name = re.sub(r"-v\d+$", "", name.removeprefix("belated/"))
         parts = [name, self.reward]
         parts += [self.interval and f"n{self.interval.replace(':', 'to')}"]
+        parts += [self.period and f"p{self.period}", self.info_key, self.when]
+        parts += [f"n{self.max_length}" if self.max_length else None]
         parts += [f"c{self.overlap}" if self.overlap else None]
         parts += [None if self.phase else "nophase"]
         return "-".join(part for part in parts if part)
@@ -227,10 +242,7 @@ class Grid:
         changes = {**self.set, **contender.set, **self.variants[variant]}
         label = _label(contender, variant)
         settings = RunSettings(
-            env=task.env,
-            interval=task.interval,
-            reward=task.reward,
-            overlap=task.overlap,
+            **task.lateness(),
             phase=task.phase if contender.phase is None else contender.phase,
             method=contender.method,
             steps=steps,

@@ -45,6 +45,15 @@ class RunSettings:
     """How many steps before the interval its reward also depends on. None: 0."""
     phase: bool = True
     """Whether observations tell the position in the interval."""
+    info_key: str | None = None
+    """For a reward that is late already: it is revealed on the steps whose info has a true value
+    for this key."""
+    period: str | None = None
+    """The same: it is revealed every so many steps, or at the end of the episode ("episode")."""
+    when: str | None = None
+    """The same: it is revealed when package.module:function(reward, info) says so."""
+    max_length: int | None = None
+    """The most steps between two revealed rewards; --period 20 needs none."""
     method: str = "crossq-hc-singleton"
     """The learning method; `belated methods` lists them. your_module:NAME takes one of your own."""
     steps: int | None = None
@@ -103,6 +112,10 @@ class RunSettings:
                 reward=self.reward,
                 overlap=self.overlap,
                 phase=self.phase,
+                info_key=self.info_key,
+                period=self.period,
+                when=self.when,
+                max_length=self.max_length,
                 **kwargs,
             )
         except ValueError as error:
@@ -150,6 +163,8 @@ class RunSettings:
             yield self.env
         if self.reward is not None and names_code(self.reward):
             yield self.reward
+        if self.when is not None:
+            yield self.when
 
     def origin(self) -> dict[str, Any]:
         """Where the numbers of a run that starts now would come from."""
