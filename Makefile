@@ -30,14 +30,14 @@ test: lint  ## everything a change must pass: lint, types, tests
 test-oldest: $(INSTALLED)  ## the quick tests with the lowest versions that are allowed
 	$(BIN)/uv venv --quiet --clear --python $(firstword $(PYTHONS)) .venv-oldest
 	$(BIN)/uv pip install --quiet --python .venv-oldest --resolution lowest-direct --editable ".[dev]"
-	.venv-oldest/bin/python -m pytest -W ignore::DeprecationWarning $(QUICK)
+	.venv-oldest/bin/python -m pytest --numprocesses 2 -W ignore::DeprecationWarning $(QUICK)
 
 test-newest: $(PYTHONS:%=test-newest-%)  ## the same with the newest, on every Python that we claim
 
 $(PYTHONS:%=test-newest-%): test-newest-%: $(INSTALLED)
 	$(BIN)/uv venv --quiet --clear --python $* .venv-$*
 	$(BIN)/uv pip install --quiet --python .venv-$* --upgrade --editable ".[dev]"
-	.venv-$*/bin/python -m pytest $(QUICK)
+	.venv-$*/bin/python -m pytest --numprocesses 2 $(QUICK)
 
 dist: $(INSTALLED)  ## build wheel and source distribution, look into them, and try the wheel elsewhere
 	rm -rf dist
