@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 PYTHONS ?= 3.11 3.12 3.13
-# They touch every dependency, and take a few minutes.
+# They touch every dependency, and take two to three minutes of one core.
 QUICK := tests/test_package.py tests/test_start_up.py tests/analysis/test_statistics.py \
 	tests/cli/test_plot.py tests/cli/test_train.py tests/envs/test_tasks.py \
 	tests/experiments/test_on_ray.py tests/networks tests/training/test_export.py \
