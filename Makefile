@@ -2,9 +2,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 DOCS_INSTALLED := .venv/.docs-installed
+PYTHONS ?= 3.11 3.12 3.13
+# They touch every dependency, and take two to three minutes of one core.
+QUICK := tests/test_package.py tests/test_start_up.py tests/analysis/test_statistics.py \
+	tests/cli/test_plot.py tests/cli/test_train.py tests/envs/test_tasks.py \
+	tests/experiments/test_on_ray.py tests/networks tests/training/test_export.py \
+	tests/training/test_golden.py tests/training/test_logging.py
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test lint format docs docs-check demo faults soak audit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test test-oldest test-newest $(PYTHONS:%=test-newest-%) dist lint format docs docs-check demo faults soak audit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -24,6 +30,25 @@ install: $(INSTALLED)  ## create .venv with the tested versions of everything
 
 test: lint  ## everything a change must pass: lint, types, tests
 	$(BIN)/python -m pytest --numprocesses 2
+
+# What an old version says of those after it is left aside.
+test-oldest: $(INSTALLED)  ## the quick tests with the lowest versions that are allowed
+	$(BIN)/uv venv --quiet --clear --python $(firstword $(PYTHONS)) .venv-oldest
+	$(BIN)/uv pip install --quiet --python .venv-oldest --resolution lowest-direct --editable ".[dev]"
+	.venv-oldest/bin/python -m pytest --numprocesses 2 -W ignore::DeprecationWarning $(QUICK)
+
+test-newest: $(PYTHONS:%=test-newest-%)  ## the same with the newest, on every Python that we claim
+
+$(PYTHONS:%=test-newest-%): test-newest-%: $(INSTALLED)
+	$(BIN)/uv venv --quiet --clear --python $* .venv-$*
+	$(BIN)/uv pip install --quiet --python .venv-$* --upgrade --editable ".[dev]"
+	.venv-$*/bin/python -m pytest --numprocesses 2 $(QUICK)
+
+dist: $(INSTALLED)  ## build wheel and source distribution, look into them, and try the wheel elsewhere
+	rm -rf dist
+	$(BIN)/uv build --quiet
+	$(BIN)/uvx --quiet twine check --strict dist/*
+	$(BIN)/python tools/check_dist.py
 
 lint: $(INSTALLED)  ## ruff and mypy
 	$(BIN)/ruff check .
@@ -86,5 +111,5 @@ results:  ## list the comparisons of results/; make results-NAME does the runs o
 bench-wrappers: $(INSTALLED)  ## what the wrappers cost per environment step
 	$(BIN)/python benchmarks/wrapper_overhead.py
 
-clean:  ## remove the virtual environment and caches
-	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean:  ## remove virtual environments, caches and what was built
+	rm -rf .venv .venv-* dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import references
 from references import quick_jit
+from scipy.integrate import trapezoid
 
 from belated.experience.step import ProblemShape
 from belated.networks import MLP, DeterministicPolicy, StochasticPolicy
@@ -52,7 +53,7 @@ def test_log_density_integrates_to_one() -> None:
     noise = np.linspace(-8, 8, 20_001, dtype=np.float32)[:, None]
     action, log_prob = sample(policy, observation, noise)
     density = np.exp(np.float64(log_prob))
-    assert np.trapezoid(density, np.asarray(action, np.float64)[:, 0]) == pytest.approx(1, abs=1e-3)
+    assert trapezoid(density, np.asarray(action, np.float64)[:, 0]) == pytest.approx(1, abs=1e-3)
 
 
 def test_extreme_policies_stay_finite() -> None:
