@@ -65,7 +65,7 @@ docs: $(DOCS_INSTALLED)  ## build the documentation into site/, for a browser wi
 docs-check: docs  ## build it, and look for anything that it would load from elsewhere
 	$(BIN)/python tools/check_site.py site
 
-demo: $(INSTALLED)  ## learn Point Reach with and without the paper's Q-function, and draw it
+demo: $(INSTALLED)  ## learn to run from late rewards, beside plain SAC: verdict, report, pictures
 	$(BIN)/belated demo --out demo
 
 bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the bench extra)
