@@ -20,6 +20,7 @@ from belated.backbones.base import require_part
 from belated.backbones.normalized import Normalized
 from belated.credit import IRCR, RRD, Dense, Revealed, Rudder
 from belated.critics import HC, Markov, Pairwise, Recurrent, Segment, Singleton
+from belated.envs.named_function import not_found
 from belated.experience.base import Training
 from belated.experience.off_policy import ReplayTraining
 from belated.experience.on_policy import RolloutTraining
@@ -164,6 +165,9 @@ def find_method(name: str) -> Method:
 def _imported(name: str) -> Method:
     try:
         found = pkgutil.resolve_name(name)
+    except ModuleNotFoundError as error:
+        why = not_found(error, name.partition(":")[0])
+        raise ValueError(f"Cannot import the method {name!r}: {why}") from error
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"Cannot import the method {name!r}: {error}.") from error
     if not isinstance(found, (Method, Backbone)) or isinstance(found, type):

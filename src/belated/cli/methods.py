@@ -21,7 +21,7 @@ STEMS = {
     "sac": "plain; biased when rewards are late",
     "oracle": "plain, told the hidden reward of each step: a yardstick",
     "q-rnn": "a GRU reads the interval: the paper's Q, in one piece",
-    "hc-singleton": "H sums over single steps: cheap, a good first choice",
+    "hc-singleton": "H sums over single steps: the cheapest H",
     "hc-pairwise-1": "H sums over neighbours too: the paper's best; slower",
     "hc-pairwise-3": "pairs up to 3 steps apart; any hc-pairwise-K works",
     "hc-rnn": "H is a GRU: for rewards that depend on order; slow",
