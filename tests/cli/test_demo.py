@@ -19,6 +19,7 @@ def test_demo_leaves_all_that_it_promises(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUJOCO_GL", "disable")  # as on machines that cannot draw
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
     for size in ("EVALUATIONS", "EPISODES"):
         monkeypatch.setattr(sys.modules[demo.__module__], size, 1)
     assert demo(steps=60, seeds=1, out=tmp_path, where=Where(on="here")) == 0
