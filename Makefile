@@ -10,7 +10,7 @@ QUICK := tests/test_package.py tests/test_start_up.py tests/analysis/test_statis
 	tests/training/test_golden.py tests/training/test_logging.py
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test test-oldest test-newest $(PYTHONS:%=test-newest-%) dist lint format docs docs-check demo faults soak audit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test test-oldest test-newest $(PYTHONS:%=test-newest-%) dist lint format docs docs-tables docs-check demo faults soak audit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -61,6 +61,9 @@ format: $(INSTALLED)  ## let ruff format the code
 
 docs: $(DOCS_INSTALLED)  ## build the documentation into site/, for a browser without a network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # (with --quiet it would not be)
+
+docs-tables: $(INSTALLED)  ## fill in the tables of scores in README and docs from results/
+	$(BIN)/python tools/docs_tables.py
 
 docs-check: docs  ## build it, and look for anything that it would load from elsewhere
 	$(BIN)/python tools/check_site.py site

@@ -5,6 +5,7 @@ Nothing is built here: `make docs-check` does that.
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import re
 from pathlib import Path
@@ -49,6 +50,24 @@ def test_code_on_a_page_runs(page: Path) -> None:
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_tables_of_scores_are_those_of_the_runs() -> None:
+    tables = tool("docs_tables")
+    texts = {page: page.read_text() for page in tables.pages()}
+    assert sum(text.count("<!-- scores: ") for text in texts.values()) >= 3
+    for page, text in texts.items():
+        assert text.count("<!-- scores: ") == text.count("<!-- end -->"), page
+        assert tables.filled(text) == text, f"make docs-tables fills in {page}"
+
+
+def test_a_table_says_what_the_runs_say() -> None:
+    asked = "crossq crossq-hc-singleton, each seed"
+    row = tool("docs_tables").table(asked).splitlines()[-1]
+    progress = ROOT / "results/crossq/HalfCheetah-sum-n20/crossq-hc-singleton-s10/progress.csv"
+    rows = list(csv.DictReader(progress.read_text().splitlines()))
+    last = [float(r["return_mean"]) for r in rows if r["return_mean"] and float(r["step"]) > 80_000]
+    assert row.startswith(f"| `crossq-hc-singleton` | {sum(last) / len(last):,.0f}, ")
 
 
 def test_readme_has_code_to_run() -> None:

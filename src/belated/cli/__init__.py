@@ -140,5 +140,5 @@ run failed, 2 the command was not understood, 130 stopped by Ctrl-C."""
 EXAMPLES = (
     "belated train --env HalfCheetah-v5 --interval 15:20 --out run",
     "belated evaluate run",
-    "belated compare --env belated/PointReach-v0 --methods crossq-hc-singleton,rrd,sac",
+    "belated compare --env belated/PointReach-v0 --methods crossq-hc-rnn,sac",
 )
