@@ -93,6 +93,9 @@ def test_methods_may_differ_but_not_in_how_they_are_evaluated(tmp_path: Path) ->
     make_run(tmp_path, [1], method="rrd", interval="7")
     with pytest.raises(ValueError, match=r"The methods on Toy differ in interval \(7, null\)"):
         compare_origins(find_runs([tmp_path]))
+    make_run(tmp_path, [1], method="rrd", period="7")
+    with pytest.raises(ValueError, match=r"The methods on Toy differ in period \(7, null\)"):
+        compare_origins(find_runs([tmp_path]))
     make_run(tmp_path, [1], method="rrd", eval_every=77)
     with pytest.raises(ValueError, match=r"The methods on Toy differ in eval_every \(10, 77\)"):
         compare_origins(find_runs([tmp_path]))

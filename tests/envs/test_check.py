@@ -73,6 +73,16 @@ def test_statistics_that_each_environment_keeps_for_itself_are_told(
         random_agent(env)
 
 
+def test_statistics_that_stand_still_are_fine_and_so_is_a_name() -> None:
+    frozen = gym.wrappers.NormalizeObservation(ScriptedEnv([1.0] * 30))
+    frozen.update_running_mean = False
+    alike = ScriptedEnv([1.0] * 30)
+    alike.obs_rms = None  # type: ignore[attr-defined]
+    for inner in (frozen, alike):
+        findings = check_delayed_env(belated.delay(inner, interval=5), steps=60).findings
+        assert "drifting" not in [each.code for each in findings]
+
+
 @pytest.mark.parametrize(("name", "said"), NORMALIZING)
 @pytest.mark.parametrize("kind", ["inside sync", "inside async", "around"])
 def test_so_are_they_in_vector_environments(name: str, said: str, kind: str) -> None:

@@ -127,6 +127,11 @@ def test_a_reward_that_is_overdue_is_refused_or_waited_for() -> None:
     with pytest.raises(ValueError, match=r"for 3 steps.*overdue=\"hold\""):
         strict.observe([0.0], False)
     assert patient.observe([0.0], False)[-1] == np.float32(2 / 3)
+    for tracker in (strict, patient):
+        tracker.position = 5  # as a restart may leave it
+    with pytest.raises(ValueError, match=r"for 6 steps"):
+        strict.observe([0.0], False)
+    assert patient.observe([0.0], False)[-1] == np.float32(2 / 3)
     assert patient.observe([0.0], True)[-1] == strict.observe([0.0], True)[-1] == 0
 
 

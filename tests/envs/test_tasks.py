@@ -178,10 +178,10 @@ def test_the_spec_remembers_that_there_is_no_phase(env: gym.Env[Any, Any]) -> No
 
 
 def test_make_says_what_to_do_if_there_is_no_phase_to_turn_off() -> None:
-    gym.register("scripted/Late-v0", entry_point="belated.envs.point_reach:PointReachEnv")
+    gym.register("scripted/NoPhase-v0", entry_point="belated.envs.point_reach:PointReachEnv")
     with pytest.raises(ValueError, match=r"wrap it: belated\.IntervalPhase\(env, phase=False\)"):
-        belated.make("scripted/Late-v0", phase=False)
-    env = IntervalPhase(belated.make("scripted/Late-v0"), phase=False)
+        belated.make("scripted/NoPhase-v0", phase=False)
+    env = IntervalPhase(belated.make("scripted/NoPhase-v0"), phase=False)
     assert belated.check_delayed_env(env, steps=100).ok
 
 

@@ -31,7 +31,7 @@ OK: dict[str, Any] = {
         ({"gamma": 0.0}, "gamma"),
         ({"gamma": 1.1}, "gamma"),
         ({"overlap": -1}, "overlap"),
-        ({"overlap": 1.0}, "overlap must be a whole number, got 1.0"),
+        ({"overlap": 1.5}, "overlap must be a whole number, got 1.5"),
         ({"start": [0.5, 0.500008]}, "start must be a distribution.*1.000008"),
         ({"start": [np.nan, 1.0]}, "start must be a distribution"),
         ({"start": ["a", "b"]}, "start must be an array of numbers"),

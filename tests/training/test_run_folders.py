@@ -21,6 +21,7 @@ from belated.credit.base import Unlearned
 from belated.methods import METHODS, SAC, Method, find_method
 from belated.parts import override
 from belated.training.naming import name_of
+from belated.training.recipes import recipe_of
 from belated.training.run import RunSettings, load_run, read_config, read_settings
 
 QUICK: dict[str, Any] = {"eval_every": 5, "eval_episodes": 1}
@@ -58,7 +59,7 @@ def test_a_run_from_python_is_evaluated_credited_drawn_and_resumed(
     assert Agent.load("run").steps == 20
     before = read_config(Path("run")) | {"label": "mine"}
     Path("run/config.json").write_text(json.dumps(before))
-    Agent.load("run", pendulum()).learn(5, out="run", **QUICK)
+    Agent.load("run", pendulum()).learn(5, out="run")  # as often as before, not as by default
     after = read_config(Path("run"))
     assert after == before | {"steps": 25}
 
@@ -71,7 +72,51 @@ def test_an_environment_with_arguments_is_made_again_with_them(tmp_path: Path) -
     assert made.unwrapped.g == 3.0  # type: ignore[attr-defined]
     assert made.spec == env.spec
     settings = read_settings(tmp_path)
-    assert (settings.interval, settings.reward, settings.phase) == ("4", "sum", False)
+    assert (settings.interval, settings.reward, settings.phase) == ("4", None, False)
+
+
+def test_the_same_task_from_python_and_from_the_command_line_may_be_compared(
+    tmp_path: Path,
+) -> None:
+    small_agent(env=pendulum()).learn(10, out=tmp_path / "td3", **QUICK)
+    command = ["train", "--env", "Pendulum-v1", "--interval", "5:7", "--method", "sac"]
+    command += ["--steps", "10", "--eval-every", "5", "--eval-episodes", "1", "--no-progress"]
+    small = ["--set", "hidden=[8,8]", "--learning-starts", "9"]
+    assert main([*command, *small, "--out", str(tmp_path / "sac")]) == 0
+    python, shell = (read_config(tmp_path / name) for name in ("td3", "sac"))
+    for name in ("env", "interval", "reward", "overlap", "recipe", "period"):
+        assert python[name] == shell[name], name
+
+
+def test_going_on_runs_no_code_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    small_agent(env=pendulum(), learning_starts=50).learn(10, out="run", **QUICK)
+    (tmp_path / "run" / "evil").mkdir()
+    (tmp_path / "run" / "evil" / "__init__.py").write_text("raise SystemExit('code ran')")
+    hostile = read_config(Path("run")) | {"method": "run.evil.x:M", "when": "run.evil.x:f"}
+    Path("run/config.json").write_text(json.dumps(hostile))
+    Agent.load("run", pendulum()).learn(5, out="run")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"method": 3}, {"recipe": "x"}, {"recipe": []}, {"recipe": {"additional_wrappers": ["x"]}},
+     {"set": "x=1"}, {"eval_every": "often"}, {"seed": True}],
+)  # fmt: skip
+def test_damaged_settings_are_told(damage: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"env": "Pendulum-v1"} | damage))
+    with pytest.raises(ValueError, match=f"is damaged: {next(iter(damage))}"):
+        read_settings(tmp_path)
+
+
+def test_arguments_that_a_file_cannot_hold_are_not_written_down() -> None:
+    gym.register("scripted/Keys-v0", entry_point="scripted_envs:ScriptedEnv")
+    env = gym.make("scripted/Keys-v0", rewards={0: 1.0, 1: 2.0})
+    assert recipe_of(env) is None
+    del gym.registry["scripted/Keys-v0"]
 
 
 def test_an_environment_that_is_late_by_itself_is_made_again_by_who_trusts_the_folder(
@@ -93,6 +138,7 @@ def test_an_environment_that_is_late_by_itself_is_made_again_by_who_trusts_the_f
         {"id": "X-v0", "entry_point": "gymnasium.envs.registration:load_env_creator",
          "kwargs": {"name": "antigravity:fly"}},
         {"additional_wrappers": [{"entry_point": "antigravity:fly", "kwargs": {}}]},
+        {"kwargs": {"file": "antigravity"}},
         {"additional_wrappers": [{"name": "MarkIntervals", "kwargs": {"when": "antigravity:fly"},
                                   "entry_point": "belated.envs.mark_intervals:MarkIntervals"}]},
         {"additional_wrappers": [{"name": "DelayReward", "kwargs": {"reward": "antigravity:fly"},
@@ -103,7 +149,9 @@ def test_a_strangers_recipe_imports_nothing(recipe: dict[str, Any], tmp_path: Pa
     usual = json.loads(gym.spec("Pendulum-v1").to_json())
     document = {"env": "Pendulum-v1", "recipe": usual | recipe}
     (tmp_path / "config.json").write_text(json.dumps(document))
-    with pytest.raises(ValueError, match=r"name code to import: (antigravity|gymnasium\.envs\.r)"):
+    with pytest.raises(
+        ValueError, match=r"name code to import: (antigravity|gymnasium\.envs\.r|P.* with)"
+    ):
         load_run(tmp_path)
 
 
@@ -239,6 +287,7 @@ class EvalCallback:
         (EvalCallback(), "EvalCallback looks like a callback of Stable-Baselines3"),
         ([EvalCallback()], "belated.Evaluate"),
         (Evaluate, r"takes objects, not classes: Evaluate\(...\)"),
+        ("x", "a function of the agent, a belated.Callback or a list of them; got 'x'"),
         (3, "a function of the agent, a belated.Callback or a list of them; got 3"),
     ],
 )

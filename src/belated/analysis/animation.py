@@ -39,7 +39,7 @@ def animate(runs: Mapping[str, Path], path: Path, *, steps: int = 160) -> Path |
         The file; None where no way of drawing works.
     """
     task = json.dumps([{name: str(run) for name, run in runs.items()}, str(path), steps])
-    command = [sys.executable, "-m", "belated.analysis.animation", task]
+    command = [sys.executable, "-P", "-m", "belated.analysis.animation", task]
     given = os.environ.get("MUJOCO_GL")
     for way in WAYS if given is None else (given,):
         try:

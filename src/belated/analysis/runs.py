@@ -146,7 +146,8 @@ def by_task(runs: Iterable[Run]) -> dict[str, dict[str, list[Run]]]:
 _OWN = {"seed", "out", "provenance", "earlier", "task", "label"}
 """What may differ between the seeds of one method."""
 _SHARED = (
-    "env", "interval", "reward", "overlap", "eval_every", "eval_episodes", "num_envs",
+    "env", "interval", "reward", "overlap", "info_key", "period", "when", "max_length", "recipe",
+    "eval_every", "eval_episodes", "num_envs",
 )  # fmt: skip
 """What may not differ between the methods of one task."""
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from belated.analysis.animation import animate
 from belated.analysis.report import write_report
-from belated.analysis.summary import Group
+from belated.analysis.summary import Group, Summary
 from belated.cli.credit import credit
 from belated.cli.sweep import MOST_RANDOM_STEPS, Where, WhereOptions, stopped, tell
 from belated.experiments.grid import Grid
@@ -72,20 +72,23 @@ def demo(
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(out.resolve() / ".compiled"))
     try:
         outcome = where.run(grid, out)
+        code = tell(outcome, console)
+        if outcome.summary is not None and code == 0:
+            _look_closer(outcome.summary, out, console)
     except KeyboardInterrupt:
         return stopped(out, console)
-    summary = outcome.summary
-    if summary is None or outcome.failures:
-        return tell(outcome, console)
+    return code
+
+
+def _look_closer(summary: Summary, out: Path, console: Console) -> None:
+    """Show which steps earned the reward, and what the policies do."""
     console.print("\nWhich steps earned the reward, says H, with the first interval as an example:")
     middle = {group.method: _middle_run(group) for group in summary.groups}
     credit(middle[METHODS[0]], intervals=1)
     write_report(summary, out / "report.html", title="Rewards that arrive late: a demo")
-    film = animate({name: middle[name] for name in METHODS}, out / "runs.gif")
-    console.print()
-    tell(outcome, console)
+    with console.status("Drawing what the policies do now"):
+        film = animate({name: middle[name] for name in METHODS}, out / "runs.gif")
     console.print(ENDING.format(out=out, film=film or NO_FILM))
-    return 0
 
 
 def _middle_run(group: Group) -> Path:

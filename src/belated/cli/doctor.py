@@ -175,7 +175,7 @@ def disk(free: float) -> Finding:
 def start(code: str, **variables: str) -> subprocess.Popen[str]:
     """Start Python code in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-P", "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -141,8 +141,8 @@ def _run(env: AnyEnv, steps: int, seed: int, findings: _Findings) -> list[_Call]
         with warnings.catch_warnings():
             # The run stops mid-episode, which wrappers may rightly warn about.
             warnings.simplefilter("ignore")
+            findings.add(_large_seed(env))
             env.reset(seed=seed)
-        findings.add(_large_seed(env))
     except Exception as error:
         place = f"episode {rules.episode}, step {rules.time + 1}"
         message = f"{place}: the environment raised {type(error).__name__}: {error}"

@@ -109,7 +109,7 @@ class PhaseTracker:
 
         Args:
             observation: what the environment showed after the step.
-            reward_revealed: whether the step's reward was revealed.
+            reward_revealed: whether the step's reward was revealed, or its interval ended without.
             action_mask: which actions are allowed, if the agent was trained with masks: as in
                 ``info["action_mask"]``.
 
@@ -117,14 +117,14 @@ class PhaseTracker:
             ValueError: if a reward is overdue, or the observation or the mask has another shape.
         """
         position = 0 if reward_revealed else self.position + 1
-        if position == self.spec.max_length:
+        if position >= self.spec.max_length:
             if not self._holds:
                 raise ValueError(
                     f"No reward was revealed for {position} steps, the most in training: the "
                     "policy knows nothing of what comes then. Call reset to start again, or make "
                     'the tracker with overdue="hold".'
                 )
-            position -= 1
+            position = self.spec.max_length - 1
         self.position = position
         return self._join(observation, action_mask)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium import wrappers
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from belated.envs.actions import KINDS, options_of
@@ -89,7 +90,7 @@ def unfit(env: Any) -> Iterator[Finding]:
             f"Observations must be a flat Box, not {observations}. belated.delay, belated.mark and "
             "belated.IntervalPhase flatten them.",
         )
-    drifting = [advice for name, advice in _DRIFTING.items() if _has_attribute(env, name)]
+    drifting = [each.advice for each in _DRIFTING if _drifts(env, each)]
     yield from (Finding("drifting", advice) for advice in drifting)
     if isinstance(env, gym.Env) and spec_of(env) is not None and not drifting:
         yield from _unfit_layers(env)
@@ -106,24 +107,45 @@ def _bounds_advice(actions: Any) -> str:
     )
 
 
-_DRIFTING = {
-    "obs_rms": "NormalizeObservation keeps statistics of its own in each environment: evaluations "
-    "would see other observations than training, and a saved agent would lose them. Leave it out "
-    "and let the agent normalise, and save how: Agent(..., normalize_observations=True), or --set "
-    "normalize_observations=true (ppo, rudder and lirpg always do).",
-    "return_rms": "NormalizeReward divides rewards by a scale that drifts: the replay would hold "
-    "rewards of different scales, and evaluations would use another one than training. Divide by "
-    "a constant instead: gymnasium.wrappers.TransformReward(env, lambda reward: reward / 100).",
-}
-"""What Gymnasium's normalising wrappers call their statistics, and what to do instead of them."""
+class _Drifting(NamedTuple):
+    """A normalising wrapper of Gymnasium, what it calls its statistics, and what to do instead."""
+
+    wrapper: type[gym.Wrapper[Any, Any, Any, Any]]
+    in_vectors: type[VectorWrapper]
+    statistics: str
+    advice: str
 
 
-def _has_attribute(env: Any, name: str) -> bool:
-    """Whether an environment, a vector environment, or a wrapper in either has an attribute."""
+_DRIFTING = (
+    _Drifting(
+        wrappers.NormalizeObservation,
+        wrappers.vector.NormalizeObservation,
+        "obs_rms",
+        "NormalizeObservation keeps statistics of its own in each environment: evaluations "
+        "would see other observations than training, and a saved agent would lose them. Leave it "
+        "out and let the agent normalise, and save how: Agent(..., normalize_observations=True), "
+        "or --set normalize_observations=true (ppo, rudder and lirpg always do).",
+    ),
+    _Drifting(
+        wrappers.NormalizeReward,
+        wrappers.vector.NormalizeReward,
+        "return_rms",
+        "NormalizeReward divides rewards by a scale that drifts: the replay would hold "
+        "rewards of different scales, and evaluations would use another one than training. Divide "
+        "by a constant instead: gymnasium.wrappers.TransformReward(env, lambda reward: "
+        "reward / 100).",
+    ),
+)
+
+
+def _drifts(env: Any, each: _Drifting) -> bool:
+    """Whether an environment, or one in a vector environment, is in a wrapper that drifts."""
     if not isinstance(env, VectorEnv):
-        return isinstance(env, gym.Env) and env.has_wrapper_attr(name)
+        found = [layer for layer in layers(env) if isinstance(layer, each.wrapper)]
+        return any(getattr(layer, "update_running_mean", True) for layer in found)
+    name = each.statistics
     while isinstance(env, VectorWrapper):
-        if name in vars(env):
+        if isinstance(env, each.in_vectors):
             return True
         env = env.env
     # (Asking each of them also works where they are in processes of their own.)

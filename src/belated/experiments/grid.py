@@ -308,7 +308,7 @@ def as_folder_name(name: str) -> str:
     clean = re.sub(r"[^A-Za-z0-9._=+-]+", "-", name).strip("-.=")
     if not clean:
         raise ValueError(f"{name!r} cannot be a folder's name.")
-    return re.sub(r"-=-|--+", "-", clean)
+    return re.sub(r"-(=?-)+", "-", clean)
 
 
 def _require_pair(primary: Sequence[str], labels: Sequence[str]) -> None:

@@ -47,13 +47,14 @@ def run_peer(settings: RunSettings, folder: Path, tell: Tell) -> None:
         raise ValueError(
             f"{settings.method} needs another library: pip install 'belated[bench]' ({error})."
         ) from error
+    env = settings.make_env()  # (whose module is then loaded, and can be described)
     hyperparameters = PAPER | settings.overrides()
     document = describe(settings) | {
         "hyperparameters": {"type": settings.method, **hyperparameters}
     }
     document["provenance"]["versions"] |= _versions()
     write_json(folder / CONFIG, document)
-    learner = library.SAC("MlpPolicy", settings.make_env(), seed=settings.seed, **hyperparameters)
+    learner = library.SAC("MlpPolicy", env, seed=settings.seed, **hyperparameters)
     _Run(settings, folder, tell, learner).learn()
 
 

@@ -210,7 +210,7 @@ def as_callbacks(callback: CallbackLike | Sequence[CallbackLike] | None) -> list
         return []
     if isinstance(callback, Callback):
         return [callback]
-    if isinstance(callback, Sequence):
+    if isinstance(callback, Sequence) and not isinstance(callback, str):
         return [one for each in callback for one in as_callbacks(each)]
     _refuse_others(callback)
     return [UserFunction(callback)]

@@ -7,7 +7,6 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from belated.envs.intervals import AnyEnv, find_interval_spec
 from belated.envs.layers import layers
 from belated.parts import to_json
 from belated.ranges import checked, one_of, optional, positive, positive_int
+from belated.training import checkpoint
 from belated.training.callbacks import Callback, Checkpoint, Evaluate, EvaluateAtEnd, Log
 from belated.training.lock import locked
 from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer, has_rows
@@ -69,25 +69,29 @@ class Options:
             own: the user's callbacks.
             goal: how many steps there will be.
         """
-        evaluations = self._evaluations(own)
-        log = [Log(self._filled.log_every)] if self.out or self.log_every else []
+        filled = self._filled(agent)
+        evaluations = self._evaluations(own, filled)
+        log = [Log(filled.log_every)] if self.out or self.log_every else []
         if self.out is None:
             return [*evaluations, *own, *log]
-        often = self._filled.checkpoint_every, self._filled.checkpoint_minutes
+        often = filled.checkpoint_every, filled.checkpoint_minutes
         saving = Checkpoint(self.out / "checkpoint", *often)
         describing: list[Callback] = []
         if not any(isinstance(each, WriteConfig) for each in own):
-            settings = self._settings(agent, evaluations[0], goal)
+            settings = self._settings(agent, filled, evaluations[0], goal)
             describing = [WriteConfig(self.out, settings)]
         return [*evaluations, *describing, *own, *log, saving]
 
-    @cached_property
-    def _filled(self) -> RunSettings:
-        """What is asked for, and the defaults where nothing was said."""
+    def _filled(self, agent: Agent) -> RunSettings:
+        """What is asked for; where nothing was said, what the run had before, or the defaults."""
+        before = RunSettings()
+        if self.out is not None and is_run_of(agent, self.out) and (self.out / CONFIG).is_file():
+            before = read_settings(self.out)
         asked = {name: getattr(self, name) for name in _SHARED}
-        return RunSettings(**{name: value for name, value in asked.items() if value is not None})
+        given = {name: value for name, value in asked.items() if value is not None}
+        return dataclasses.replace(before, **given)
 
-    def _evaluations(self, own: list[Callback]) -> list[Evaluate]:
+    def _evaluations(self, own: list[Callback], filled: RunSettings) -> list[Evaluate]:
         """The evaluation that is asked for, unless the user's callbacks do it; one at the end."""
         asked = (self.eval_every, self.eval_episodes, self.eval_env)
         theirs = [each for each in own if isinstance(each, Evaluate)]
@@ -97,18 +101,19 @@ class Options:
             if theirs:
                 return [EvaluateAtEnd(theirs[-1])]
         env = theirs[-1].env if self.eval_env is None and theirs else self.eval_env
-        often = self._filled.eval_every, self._filled.eval_episodes
+        often = filled.eval_every, filled.eval_episodes
         return [Evaluate(*often, env, at_end=True)]
 
-    def _settings(self, agent: Agent, evaluation: Evaluate, goal: int) -> RunSettings:
+    def _settings(
+        self, agent: Agent, filled: RunSettings, evaluation: Evaluate, goal: int
+    ) -> RunSettings:
         """What config.json is to say; of a run that goes on, what it said before."""
-        assert self.out is not None
-        if is_run_of(agent, self.out) and (self.out / CONFIG).is_file():
-            settings = read_settings(self.out)
+        if filled.env is not None or filled.recipe is not None or filled.task is not None:
+            settings = filled
         else:
             env = agent.evaluation_env(evaluation.env) if agent.env is None else agent.env
             settings = settings_of(agent, env)
-        asked = {name: getattr(self._filled, name) for name in _SHARED}
+        asked = {name: getattr(filled, name) for name in _SHARED}
         asked |= {"eval_every": evaluation.every, "eval_episodes": evaluation.episodes}
         return dataclasses.replace(settings, steps=goal, **asked)
 
@@ -139,6 +144,9 @@ def settings_of(agent: Agent, env: AnyEnv) -> RunSettings:
     known = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
     delay = _delay_of(env)
     usual = not options_of(env.action_space) and recipe == usual_recipe(known, delay, spec.phase)
+    for name, default in (("reward", "sum"), ("overlap", 0)):
+        if delay.get(name) == default:
+            delay[name] = None  # as on the command line
     return RunSettings(
         env=None if recipe is None else known,
         **delay,
@@ -192,8 +200,11 @@ def writers_of(agent: Agent, options: Options) -> list[Writer]:
     if folder is None:
         return []
     progress = folder / PROGRESS
-    if not is_run_of(agent, folder) and has_rows(progress):
-        raise ValueError(f"{folder} holds another run already; choose another folder.")
+    if not is_run_of(agent, folder) and (has_rows(progress) or checkpoint.exists(folder)):
+        raise ValueError(
+            f"{folder} holds another run already; choose another folder, or go on with that run: "
+            f"belated.Agent.load({str(folder)!r}, env)."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     writers: list[Writer] = []
     if options.wandb:  # first: it is the one that may fail

@@ -21,7 +21,7 @@ def name_of(method: Method) -> tuple[str, Settings]:
 
     >>> from belated.parts import override
     >>> name_of(override(find_method("hc-pairwise-2"), {"gamma": 0.9, "critic.units": [8]}))
-    ('hc-pairwise-2', {'gamma': 0.9, 'units': [8]})
+    ('hc-pairwise-2', {'units': [8], 'gamma': 0.9})
     """
     own = _flat(to_json(method))
     found: list[tuple[str, Settings]] = []

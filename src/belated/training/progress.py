@@ -105,7 +105,8 @@ class ProgressBar(Callback):
 
     def on_start(self, agent: Agent) -> None:
         """Show the bar, or begin with lines."""
-        kind = _Bar if Console().is_terminal else _Lines
+        console = Console()
+        kind = _Bar if console.is_terminal or console.is_jupyter else _Lines
         self._shown: _Bar | _Lines = kind(agent, self.total, self.label)
         self._rows = len(agent.history)
         self._evaluations = len(agent.evaluations)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ def provenance(modules: Iterable[str] = ()) -> dict[str, Any]:
     """Say what code runs here, and on what; nothing in it names the machine or its user.
 
     Args:
-        modules: modules from outside that take part, such as the environment's.
+        modules: modules from outside that take part, such as the environment's; they count once
+            they are loaded.
     """
     versions = {"python": platform.python_version()} | {
         name: version for name in VERSIONS if (version := _version(name)) is not None
@@ -51,12 +52,10 @@ def _version(package: str) -> str | None:
 def _source(module: str) -> dict[str, Any] | None:
     """What a module's code is: a digest of it and, under version control, its commit.
 
-    None where there is no such module, or it has no file.
+    None where no such module is loaded, or it has no file. To look for one that is not would
+    import the packages that it is in, and the name may be that of a stranger's file.
     """
-    try:
-        found = importlib.util.find_spec(module)
-    except (ImportError, ValueError):  # (__main__ has none, say)
-        return None
+    found = getattr(sys.modules.get(module), "__spec__", None)
     if found is None or found.origin is None or not Path(found.origin).is_file():
         return None
     file = Path(found.origin)

@@ -34,6 +34,9 @@ def recipe_of(env: AnyEnv) -> Recipe | None:
     spec = env.spec
     if spec is None or any(each.kwargs is None for each in spec.additional_wrappers):
         return None
+    given = [spec.kwargs, *(each.kwargs for each in spec.additional_wrappers)]
+    if not all(map(_keeps_its_keys, given)):
+        return None
     try:
         recipe: Recipe = json.loads(spec.to_json())
     except (TypeError, ValueError):  # something in it is no text and no number
@@ -92,17 +95,35 @@ def code_in(recipe: Recipe) -> Iterator[str]:
     registered = gym.registry.get(str(recipe.get("id")))
     entry_point = str(recipe.get("entry_point"))
     known = registered is not None and registered.entry_point == entry_point
-    if not known or not _is_ours(entry_point):
+    if registered is None or not known or not _is_ours(entry_point):
         yield entry_point
+    else:  # it may be told to read a file, say
+        for name, value in _mapping(recipe.get("kwargs")).items():
+            plain = value is None or isinstance(value, (bool, int, float))
+            if not plain and registered.kwargs.get(name) != value:
+                yield f"{recipe['id']} with {name}={value!r}"
     for wrapper in _wrappers(recipe):
-        if wrapper.get("entry_point") not in _KNOWN:
+        if str(wrapper.get("entry_point")) not in _KNOWN:
             yield str(wrapper.get("entry_point"))
-        arguments = wrapper.get("kwargs") or {}
+        arguments = _mapping(wrapper.get("kwargs"))
         reward, predicate = arguments.get("reward"), arguments.get("when")
         if isinstance(reward, str) and names_code(reward):
             yield reward
         if predicate is not None:
             yield str(predicate)
+
+
+def _keeps_its_keys(value: Any) -> bool:
+    """Whether JSON gives back a value's mappings as they are: their keys must be text."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _keeps_its_keys(value[key]) for key in value)
+    return not isinstance(value, (list, tuple)) or all(map(_keeps_its_keys, value))
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if value is not None and not isinstance(value, dict):
+        raise ValueError(f"A recipe is damaged: {value!r} should be arguments by name.")
+    return value or {}
 
 
 def _is_ours(entry_point: Any) -> bool:

@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import belated
 from belated.envs.intervals import AnyEnv
@@ -270,11 +271,31 @@ def read_config(folder: Path) -> dict[str, Any]:
     file = folder / CONFIG
     if not file.is_file():
         raise ValueError(f"{folder} holds no run: there is no config.json.")
-    document: dict[str, Any] = read_json(file)
+    document: Any = read_json(file)
+    if not isinstance(document, dict):
+        raise ValueError(f"{file} is damaged: it holds {type(document).__name__}, not settings.")
     return document
 
 
 def read_settings(folder: Path) -> RunSettings:
     """Read the settings of a run."""
     document = read_config(folder)
+    hints = get_type_hints(RunSettings)
+    for name in SETTINGS:
+        if name in document and not _fits(document[name], hints[name]):
+            raise ValueError(f"{folder / CONFIG} is damaged: {name} is {document[name]!r}.")
     return RunSettings(**{name: document[name] for name in SETTINGS if name in document})
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value from a file is of a setting's type."""
+    if isinstance(hint, UnionType):
+        return any(_fits(value, each) for each in get_args(hint))
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if get_origin(hint) is list:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if get_origin(hint) is dict:
+        wrappers = value.get("additional_wrappers") or [] if isinstance(value, dict) else None
+        return isinstance(wrappers, list) and all(isinstance(each, dict) for each in wrappers)
+    return type(value) is hint
