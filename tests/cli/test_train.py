@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
+from small_agents import small_agent
 
 import belated
 from belated.analysis import agent_figures
@@ -216,3 +218,41 @@ def test_a_picture_of_credit_says_whose_it_is(
     assert train(tmp_path / "run", "--steps", "70") == 0
     assert main(["credit", str(tmp_path / "run")]) == 0
     assert titles == ["hc-singleton after 70 steps, on Pendulum-v1"]
+
+
+def test_credit_says_what_it_adds_up_to_and_refuses_what_it_cannot_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = belated.delay(gym.make("Pendulum-v1"), interval=20)
+    small_agent(env=env).learn(10, out=tmp_path, eval_episodes=1)
+    capsys.readouterr()
+    assert main(["credit", str(tmp_path), "--intervals", "1"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    earned, rewards = np.loadtxt(
+        tmp_path / "credit.csv", delimiter=",", skiprows=1, usecols=(1, 3), unpack=True
+    )
+    assert f"add up to {earned.sum():.4g}, revealed rewards to {rewards.sum():.4g}" in said
+    for option in ("--seed=-1", "--intervals=0"):
+        assert main(["credit", str(tmp_path), option]) == 2
+        assert option.partition("=")[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def broken(:", "line 1"),
+        ("import gymnasium as gym\nclass Env(gym.Env):\n    def __init__(self, server): ...\n"
+         "gym.register('Needy-v0', entry_point=Env)", "server"),
+    ],
+)  # fmt: skip
+def test_an_environment_that_cannot_be_made_is_told_in_a_sentence(
+    code: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    name = f"module_{len(code)}"
+    (tmp_path / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["check-env", f"{name}:Needy-v0", "--interval", "5"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("belated: Cannot make")
+    assert said in error

@@ -144,8 +144,8 @@ def overview() -> str:
 
 
 EXIT_CODES = """\
-belated --version prints the version. Exit codes: 0 all is well, 1 a check or a
-run failed, 2 the command was not understood, 130 stopped by Ctrl-C."""
+belated --version prints the version. Exit codes: 0 all is well, 1 a check found
+something or runs failed, 2 it cannot be done (the message says why), 130 Ctrl-C."""
 EXAMPLES = (
     "belated train --env HalfCheetah-v5 --interval 15:20 --out run",
     "belated evaluate run",

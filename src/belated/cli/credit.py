@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from belated.analysis.agent_figures import credit_chart
+from belated.ranges import non_negative_int, positive_int
 from belated.training.evaluation import Episode
 from belated.training.run import load_run, read_settings
 
@@ -42,6 +43,8 @@ def credit(
         trust: Allow to import the modules that the run's settings name, such as the
             environment's. Say so only if you know where the folder comes from.
     """
+    non_negative_int(seed, "--seed")
+    positive_int(intervals, "--intervals")
     agent = load_run(folder, trust)
     settings = read_settings(folder)
     episode = agent.play(seed=seed, env=agent.env)
@@ -56,6 +59,12 @@ def credit(
     if known.any() and dense[known].std() > 0 and values[known].std() > 0:
         correlation = np.corrcoef(values[known], dense[known])[0, 1]
         console.print(f"Correlation of credit with the hidden reward: {correlation:.3f}")
+    told = np.isfinite(values)
+    console.print(
+        f"In this episode credits add up to {values[told].sum():.4g}, revealed rewards to "
+        f"{rewards[told].sum():.4g}. (Far apart, an H has not learned yet what earns them; ircr's "
+        "credit is a rank and has no such sum.)"
+    )
     out.mkdir(parents=True, exist_ok=True)
     rows = np.column_stack([np.arange(len(values)), values, dense, rewards])
     header = "step,credit,dense_reward,reward"

@@ -86,8 +86,10 @@ def train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
     try:
         settings.learn(agent, folder, progress_bar=config.progress)
     except (KeyboardInterrupt, SystemExit) as stop:
+        trust = " --trust" * any(settings.imports())
         print(
             f"Stopped after {agent.steps} steps. Continue with\n  belated train --resume {folder}"
+            f"{trust}"
         )
         return TERMINATED if isinstance(stop, SystemExit) else 130
     last = agent.evaluations[-1]["return_mean"]
@@ -101,8 +103,8 @@ def _start(settings: RunSettings, out: Path | None) -> tuple[Path, Agent]:
     folder = out or Path("runs") / name
     if holds_run(folder):
         raise ValueError(
-            f"{folder} holds a run already. Choose another --out, or continue that run with "
-            f"--resume {folder}."
+            f"{folder} holds a run already. Choose another --out, continue that run with --resume "
+            f"{folder}, or delete the folder."
         )
     return folder, agent
 

@@ -270,8 +270,9 @@ class IntervalRules:
             yield self._finding(
                 "early-reward",
                 f"a reward of {reward:g} inside an interval, expected 0. Rewards belong to the "
-                "interval's last step: add earlier ones to it, or use belated.delay for a "
-                "reward at every step.",
+                "interval's last step. If this is one, it was not recognised: check the info_key, "
+                "period or when of belated.mark. If not, add it to the last one, or use "
+                "belated.delay for a reward at every step.",
             )
         elif not expected["revealed"]:
             yield self._finding(

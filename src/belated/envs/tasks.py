@@ -212,6 +212,13 @@ def make_plain(env_id: str, **kwargs: Any) -> AnyEnv:
             "LENGTHS one of n20, n15to20, n10to20, for sum also with -c5 or -c10. "
             "Name an environment of your own as your_module:YourEnv-v0."
         ) from error
+    except SyntaxError as error:
+        where = f"{error.filename}, line {error.lineno}"
+        raise ValueError(f"Cannot make {env_id!r}: {error.msg} ({where}).") from error
+    except TypeError as error:
+        if "was raised from the environment creator" not in str(error):
+            raise
+        raise ValueError(f"Cannot make {env_id!r}: {str(error).rstrip('.')}.") from error
     except ModuleNotFoundError as error:
         cause = error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else error
         why = not_found(cause, env_id.rpartition(":")[0])

@@ -121,7 +121,10 @@ class RunSettings:
             )
         except ValueError as error:
             if self.interval is None and "interval=" in str(error):
-                error.add_note("On the command line: --interval 20.")
+                error.add_note(
+                    "On the command line: --interval 20; --period 20; --info-key lab_report "
+                    "--max-length 30."
+                )
             raise
 
     def make_method(self) -> Method:
