@@ -16,7 +16,7 @@ from belated.experiments.grid import Grid
 
 TASK = "belated/HalfCheetah-sum-n20-v0"
 METHODS = ("crossq-hc-singleton", "sac")
-EVALUATIONS, EPISODES = 10, 5
+EVALUATIONS, EPISODES = 8, 3
 """How many evaluations a run has, and how many episodes each of them."""
 SETTINGS = {"hidden": (128, 128)}
 """Half as wide as usual, which is quicker and enough for so few steps."""
