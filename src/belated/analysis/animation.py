@@ -64,7 +64,8 @@ Frames = list[tuple[npt.NDArray[np.uint8], float]]
 def frames_of(run: Path, steps: int) -> Frames:
     """Play an episode with a run's policy and draw every other step."""
     agent = Agent.load(run)
-    env = read_settings(run).make_env(render_mode="rgb_array", width=240, height=240)
+    view: dict[str, Any] = {"width": 240, "height": 240, "camera_name": "track"}
+    env = read_settings(run).make_env(render_mode="rgb_array", **view)
     observation, _ = env.reset(seed=agent.seed)
     frames, earned = [], 0.0
     for step in range(steps):
