@@ -29,7 +29,7 @@ COMMANDS = (
     "belated evaluate run --episodes 1",
     "belated credit run",
     "belated report run --out report.html",
-    "belated demo --help",
+    "belated demo --steps 300 --seeds 1",
 )
 
 
