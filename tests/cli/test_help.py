@@ -107,6 +107,17 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert result.stderr == ""
 
 
+def test_a_simulator_that_is_gone_is_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(arguments: list[str]) -> int:
+        raise BrokenPipeError(32, "the simulator is gone")
+
+    monkeypatch.setattr("belated.cli.run", die)
+    assert main(["--version"]) == 2
+    assert "the simulator is gone" in capsys.readouterr().err
+
+
 def test_help_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     said = cli.help_text(COMMANDS["check-reward"].load())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 
 from belated.envs.intervals import AnyEnv
 from belated.envs.layers import has_time_limit_outside_intervals
@@ -31,10 +33,21 @@ def copies_of(env: AnyEnv, count: int) -> list[AnyEnv]:
 
 def _like(env: AnyEnv) -> AnyEnv:
     assert env.spec is not None
-    made = gym.make(env.spec)
-    if has_time_limit_outside_intervals(made) and not has_time_limit_outside_intervals(env):
-        # Its entry point puts on a time limit, inside the intervals; Gymnasium adds one more.
-        spec = copy.deepcopy(env.spec)
-        spec.max_episode_steps = None
-        made = gym.make(spec)
-    return made
+    return gym.make(env.spec) if has_time_limit_outside_intervals(env) else made_from(env.spec)
+
+
+def made_from(spec: EnvSpec, **kwargs: Any) -> AnyEnv:
+    """Make an environment whose time limit, if it has one, is inside its intervals.
+
+    Args:
+        spec: that of the environment.
+        **kwargs: passed on to ``gym.make``.
+    """
+    made: AnyEnv = gym.make(spec, **kwargs)
+    if not has_time_limit_outside_intervals(made):
+        return made
+    # Its entry point puts on a time limit, inside the intervals; Gymnasium adds one more.
+    made.close()
+    spec = copy.deepcopy(spec)
+    spec.max_episode_steps = None
+    return gym.make(spec, **kwargs)

@@ -10,10 +10,10 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from belated.envs.copies import made_from
 from belated.envs.delay_reward import DelayReward
 from belated.envs.interval_phase import IntervalPhase
 from belated.envs.intervals import AnyEnv
-from belated.envs.layers import has_time_limit_outside_intervals
 from belated.envs.mark_intervals import MarkIntervals
 from belated.envs.rewards import names_code
 
@@ -76,18 +76,12 @@ def make_again(recipe: Recipe, **kwargs: Any) -> AnyEnv:
         ValueError: if that cannot be done here.
     """
     try:
-        spec = EnvSpec.from_json(json.dumps(recipe))
-        env: AnyEnv = gym.make(spec, **kwargs)
-        if has_time_limit_outside_intervals(env):
-            # Its entry point puts on a time limit, inside the intervals; Gymnasium adds one more.
-            spec.max_episode_steps = None
-            env = gym.make(spec, **kwargs)
+        return made_from(EnvSpec.from_json(json.dumps(recipe)), **kwargs)
     except (ImportError, AttributeError, KeyError, TypeError, gym.error.Error) as error:
         raise ValueError(
             f"Cannot make the run's environment {recipe.get('id')!r} again: {error}. Start belated "
             "where its module can be imported."
         ) from error
-    return env
 
 
 def code_in(recipe: Recipe) -> Iterator[str]:
