@@ -8,15 +8,15 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
-from belated.cli.lateness import Lateness, LatenessOptions
 from belated.envs.check import check_delayed_env
+from belated.envs.lateness import Lateness
 from belated.envs.tasks import make_plain
 
 
 def check_env(
     env_ids: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ID [ID ...]")],
     /,
-    late: LatenessOptions = Lateness(),  # noqa: B008 (it is frozen)
+    late: tyro.conf.OmitArgPrefixes[Lateness] = Lateness(),  # noqa: B008 (it is frozen)
     steps: int = 2_000,
     seed: int = 0,
 ) -> int:

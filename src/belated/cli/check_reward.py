@@ -12,8 +12,8 @@ from rich.table import Table
 
 from belated.analysis.invariance import InvarianceReport, measure_invariance
 from belated.analysis.recorded import RecordedReport, measure_recorded
-from belated.cli.lateness import Lateness, LatenessOptions
 from belated.envs.delay_reward import DelayReward
+from belated.envs.lateness import Lateness
 from belated.envs.layers import layers
 from belated.ranges import positive_int
 
@@ -21,7 +21,7 @@ from belated.ranges import positive_int
 def check_reward(
     env_ids: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ID [ID ...]")],
     /,
-    late: LatenessOptions = Lateness(),  # noqa: B008 (it is frozen)
+    late: tyro.conf.OmitArgPrefixes[Lateness] = Lateness(),  # noqa: B008 (it is frozen)
     samples: int = 1_000,
     seed: int = 0,
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = False,

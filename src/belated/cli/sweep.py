@@ -17,7 +17,7 @@ from rich.text import Text
 
 from belated.analysis.summary import Summary
 from belated.analysis.summary_files import score_table
-from belated.cli.lateness import Lateness, LatenessOptions
+from belated.envs.lateness import Lateness
 from belated.experiments.grid import Grid
 from belated.experiments.sweep import Backend, Outcome, sweep
 from belated.training.run import as_overrides
@@ -84,7 +84,7 @@ def sweep_grid(
 def compare(
     env: str,
     methods: str = "crossq-hc-singleton,rrd,sac",
-    late: LatenessOptions = Lateness(),  # noqa: B008 (it is frozen)
+    late: tyro.conf.OmitArgPrefixes[Lateness] = Lateness(),  # noqa: B008 (it is frozen)
     phase: bool = True,
     seeds: int = 5,
     steps: int = 20_000,

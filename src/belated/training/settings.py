@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import belated
 from belated.envs.intervals import AnyEnv
+from belated.envs.lateness import Lateness
 from belated.envs.rewards import names_code
-from belated.envs.tasks import make
 from belated.methods import Method, find_method
 from belated.parts import override, to_json
 from belated.training.callbacks import Callback, CallbackLike
@@ -30,31 +30,20 @@ PROGRESS = "progress.csv"
 
 
 @dataclass(frozen=True)
-class RunSettings:
-    """Everything that decides what a run learns and what it leaves behind."""
+class _Named:
+    """Which environment."""
 
     env: str | None = None
     """A task of the paper, such as belated/HalfCheetah-sum-n20-v0, or any Gymnasium id together
     with --interval. your_module:YourEnv-v0 imports your_module first."""
-    interval: str | None = None
-    """Delay the environment with intervals of this length: 20, 15:20 (uniform) or 5=0.2,10=0.8
-    (length=probability)."""
-    reward: str | None = None
-    """The interval reward: sum (that is None too), max, square, sum-square, square-sum,
-    weighted:w0,w1,... or package.module:function."""
-    overlap: int | None = None
-    """How many steps before the interval its reward also depends on. None: 0."""
+
+
+@dataclass(frozen=True)
+class RunSettings(Lateness, _Named):  # (the last base's field is the first option of all)
+    """Everything that decides what a run learns and what it leaves behind."""
+
     phase: bool = True
     """Whether observations tell the position in the interval."""
-    info_key: str | None = None
-    """For a reward that is late already: it is revealed on the steps whose info has a true value
-    for this key."""
-    period: str | None = None
-    """The same: it is revealed every so many steps, or at the end of the episode ("episode")."""
-    when: str | None = None
-    """The same: it is revealed when package.module:function(reward, info) says so."""
-    max_length: int | None = None
-    """The most steps between two revealed rewards; --period 20 needs none."""
     method: str = "crossq-hc-singleton"
     """The learning method; `belated methods` lists them. your_module:NAME takes one of your own."""
     steps: int | None = None
@@ -106,26 +95,7 @@ class RunSettings:
                 "Which environment? For example --env belated/PointReach-v0, or --env "
                 "HalfCheetah-v5 --interval 20."
             )
-        try:
-            return make(
-                self.env,
-                interval=self.interval,
-                reward=self.reward,
-                overlap=self.overlap,
-                phase=self.phase,
-                info_key=self.info_key,
-                period=self.period,
-                when=self.when,
-                max_length=self.max_length,
-                **kwargs,
-            )
-        except ValueError as error:
-            if self.interval is None and "interval=" in str(error):
-                error.add_note(
-                    "On the command line: --interval 20; --period 20; --info-key lab_report "
-                    "--max-length 30."
-                )
-            raise
+        return self.make(self.env, phase=self.phase, **kwargs)
 
     def make_method(self) -> Method:
         """Find the method and change what the settings change in it."""
