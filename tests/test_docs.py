@@ -6,8 +6,11 @@ Nothing is built here: `make docs-check` does that.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import importlib.util
 import re
+import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +19,8 @@ import pytest
 import belated
 import belated.envs
 import belated.methods
+from belated.analysis.statistics import Estimate
+from belated.analysis.summary import summarise
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -35,6 +40,7 @@ def tool(name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look there
     spec.loader.exec_module(module)
     return module
 
@@ -52,22 +58,75 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert target.startswith("http") or (page.parent / target).exists(), target
 
 
-def test_tables_of_scores_are_those_of_the_runs() -> None:
+def test_tables_are_those_of_the_runs() -> None:
     tables = tool("docs_tables")
     texts = {page: page.read_text() for page in tables.pages()}
-    assert sum(text.count("<!-- scores: ") for text in texts.values()) >= 3
+    for kind in ("scores", "claims", "comparisons"):
+        assert sum(text.count(f"<!-- {kind}: ") for text in texts.values()) >= 2
     for page, text in texts.items():
-        assert text.count("<!-- scores: ") == text.count("<!-- end -->"), page
+        asked = re.findall("<!-- (?:scores|claims|comparisons): ", text)
+        assert len(asked) == text.count("<!-- end -->"), page
         assert tables.filled(text) == text, f"make docs-tables fills in {page}"
 
 
 def test_a_table_says_what_the_runs_say() -> None:
     asked = "crossq crossq-hc-singleton, each seed"
-    row = tool("docs_tables").table(asked).splitlines()[-1]
+    row = tool("docs_tables").score_table(asked).splitlines()[-1]
     progress = ROOT / "results/crossq/HalfCheetah-sum-n20/crossq-hc-singleton-s10/progress.csv"
     rows = list(csv.DictReader(progress.read_text().splitlines()))
     last = [float(r["return_mean"]) for r in rows if r["return_mean"] and float(r["step"]) > 80_000]
     assert row.startswith(f"| `crossq-hc-singleton` | {sum(last) / len(last):,.0f}, ")
+
+
+@pytest.mark.parametrize(
+    ("sides", "verdict"),
+    [
+        ([1, 1], "confirmed"),
+        ([1, 0], "open"),
+        ([0, 0], "open"),
+        ([1, -1], "refuted"),
+        ([0, -1], "refuted"),
+    ],
+)
+def test_a_verdict_needs_every_comparison(
+    sides: list[int], verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = tool("docs_tables")
+    intervals = {1: (5, 1, 9), 0: (5, -1, 11), -1: (-5, -9, -1)}
+    compared = [
+        tables.Compared("a − b", "task", 0, "4 and 4", Estimate(*intervals[side])) for side in sides
+    ]
+    assert [each.side for each in compared] == sides
+    monkeypatch.setattr(tables, "comparisons", lambda name: compared)
+    assert tables.verdict_on("segments")[0] == verdict
+    # One run that is missing, and nothing is shown.
+    compared[:] = [dataclasses.replace(each, missing=1) for each in compared]
+    assert tables.verdict_on("segments")[0] == "open"
+
+
+def test_a_comparison_counts_the_runs_that_are_missing() -> None:
+    tables = tool("docs_tables")
+    summary = summarise(tables.runs_of("discrete"), mixed=True)
+    planned = tables.declared("discrete")
+    whole = tables._compared("crossq-hc-singleton > 0.5 dqn", "CartPole-v1-n20", summary, planned)
+    a, b = (summary.group("CartPole-v1-n20", name) for name in ("crossq-hc-singleton", "dqn"))
+    assert a is not None
+    assert b is not None
+    assert whole.difference.value == pytest.approx(a.mean.value - 0.5 * b.mean.value)
+    assert (whole.missing, whole.seeds) == (0, "3 and 3")
+    planned = planned + Counter({("CartPole-v1-n20", "dqn"): 2})
+    more = tables._compared("crossq-hc-singleton > 0.5 dqn", "CartPole-v1-n20", summary, planned)
+    assert more.missing == 2
+    with pytest.raises(ValueError, match="No grid declares"):
+        tables._compared("crossq-hc-singleton > typo", "CartPole-v1-n20", summary, planned)
+
+
+def test_verdicts_on_the_theory_are_those_of_its_page() -> None:
+    tables = tool("docs_tables")
+    verdicts = {name: tables.verdict_on(name)[0] for name in ("fact-1", "fact-2", "fact-3", "sums")}
+    assert list(verdicts.values()) == ["confirmed", "confirmed", "refuted", "refuted"]
+    # This one says that something does not hold, and it does not.
+    assert tables.verdict_on("past-invariance")[0] == "confirmed"
 
 
 def test_readme_has_code_to_run() -> None:
