@@ -221,7 +221,8 @@ def comparisons(name: str) -> list[Compared]:
 def declared(*folders: str) -> Counter[tuple[str, str]]:
     """How many runs of each method on each task the grids of some folders declare."""
     grids = [Grid.read(RESULTS / name / "grid.toml") for name in folders]
-    return Counter((run.settings.task, run.settings.label) for grid in grids for run in grid.runs())
+    runs = [run.settings for grid in grids for run in grid.runs()]
+    return Counter((str(run.task), str(run.label)) for run in runs)
 
 
 def _compared(
