@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -245,3 +246,29 @@ def test_actions_of_any_shape_are_learned_like_flat_ones(
     assert_same_weights(again.learn(20), agents[1].learn(20))
     with pytest.raises(ValueError, match="another kind of environment"):
         Agent.load(tmp_path / "agent", belated.delay(Acting((size,)), interval="2:5"))
+
+
+@pytest.mark.parametrize(
+    ("method", "length", "warned"),
+    [
+        ("crossq-hc-singleton", 101, True),
+        ("crossq-hc-singleton", 100, False),
+        ("sac", 101, True),
+        ("ppo", 101, True),
+        ("lirpg", 101, True),
+        # These pay for steps at once.
+        ("rrd", 101, False),
+        ("crossq-hc-rrd", 101, False),
+        ("oracle", 101, False),
+        ("rudder", 101, False),
+    ],
+)
+def test_a_discount_that_does_not_reach_the_rewards_is_warned_of(
+    method: str, length: int, warned: bool
+) -> None:
+    env = belated.delay(gym.make("Pendulum-v1"), interval=length)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        belated.Agent(method, env, hidden=(8,))
+        belated.Agent(method, env, hidden=(8,), gamma=0.999)
+    assert ["Set gamma=0.995," in str(each.message) for each in caught] == [True] * warned

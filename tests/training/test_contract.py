@@ -122,7 +122,7 @@ def test_whole_episode_intervals_work() -> None:
     env = belated.mark(
         TimeLimit(ScriptedEnv([0.0] * 299 + [1.0]), 300), max_length=300, period="episode"
     )
-    agent = small_agent("hc-singleton", env, learning_starts=300, replay_size=2_000)
+    agent = small_agent("hc-singleton", env, learning_starts=300, replay_size=2_000, gamma=0.999)
     agent.learn(605)
     assert np.isfinite(float(agent.metrics["td_loss"]))
     assert isinstance(agent.metrics["td_loss"], jax.Array)

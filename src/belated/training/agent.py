@@ -31,6 +31,7 @@ from belated.training.callbacks import CallbackLike, as_callbacks
 from belated.training.evaluation import Episode, Evaluation, credit_of, evaluate, play_episode
 from belated.training.export import export
 from belated.training.folder import Options
+from belated.training.horizon import too_short_sighted
 from belated.training.interrupt import Interrupt
 from belated.training.learner import Learner, LearningError
 from belated.training.logging import Journal, Row
@@ -82,6 +83,8 @@ class Agent:
         seed = non_negative_int(seed, "The seed")
         self._set_up(method, Spaces.of(env), seed)
         self._attach(env, positive_int(num_envs, "num_envs"))
+        if (warning := too_short_sighted(method, self.shape.max_length)) is not None:
+            warnings.warn(warning, stacklevel=2)
 
     def _set_up(self, method: Method, spaces: Spaces, seed: int) -> None:
         self.method = method
