@@ -61,21 +61,40 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 def test_tables_are_those_of_the_runs() -> None:
     tables = tool("docs_tables")
     texts = {page: page.read_text() for page in tables.pages()}
-    for kind in ("scores", "claims", "comparisons"):
-        assert sum(text.count(f"<!-- {kind}: ") for text in texts.values()) >= 2
+    kinds = "|".join(tables.TABLES)
+    places = {page: re.findall(f"<!-- ({kinds}): ", text) for page, text in texts.items()}
+    assert {kind for found in places.values() for kind in found} == {*tables.TABLES}
     for page, text in texts.items():
-        asked = re.findall("<!-- (?:scores|claims|comparisons): ", text)
-        assert len(asked) == text.count("<!-- end -->"), page
+        assert len(places[page]) == text.count("<!-- end -->"), page
         assert tables.filled(text) == text, f"make docs-tables fills in {page}"
 
 
 def test_a_table_says_what_the_runs_say() -> None:
     asked = "crossq crossq-hc-singleton, each seed"
-    row = tool("docs_tables").score_table(asked).splitlines()[-1]
+    row = tool("docs_scores").score_table(asked).splitlines()[-1]
     progress = ROOT / "results/crossq/HalfCheetah-sum-n20/crossq-hc-singleton-s10/progress.csv"
     rows = list(csv.DictReader(progress.read_text().splitlines()))
     last = [float(r["return_mean"]) for r in rows if r["return_mean"] and float(r["step"]) > 80_000]
     assert row.startswith(f"| `crossq-hc-singleton` | {sum(last) / len(last):,.0f}, ")
+
+
+def test_a_table_of_curves_says_what_the_runs_say() -> None:
+    scores = tool("docs_scores")
+    asked = "crossq-ablation lambda-5, at 20k 60k, of length_mean"
+    seeds = [line.split(" | ")[1:] for line in scores.curve_table(asked).splitlines()[2:]]
+    assert [row[0] for row in seeds] == ["0", "1", "2"]
+    assert seeds[0][1] == "1,000"
+    each = []
+    for seed in (0, 1, 2):
+        file = ROOT / f"results/crossq-ablation/HalfCheetah-sum-n20/lambda-5-s{seed}/progress.csv"
+        rows = {row["step"]: row for row in csv.DictReader(file.read_text().splitlines())}
+        each.append(float(rows["40000"]["return_mean"]))
+    averaged = scores.curve_table("crossq-ablation lambda-5, at 40k, mean").splitlines()[-1]
+    assert averaged == f"| `lambda-5` | 3 | {sum(each) / 3:,.0f} |"
+    with pytest.raises(ValueError, match="no option 'median'"):
+        scores.curve_table("crossq-ablation lambda-5, at 40k, median")
+    with pytest.raises(ValueError, match="no runs of typo"):
+        scores.curve_table("crossq-ablation typo, at 40k")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +110,7 @@ def test_a_table_says_what_the_runs_say() -> None:
 def test_a_verdict_needs_every_comparison(
     sides: list[int], verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = tool("docs_tables")
+    tables = tool("docs_claims")
     intervals = {1: (5, 1, 9), 0: (5, -1, 11), -1: (-5, -9, -1)}
     compared = [
         tables.Compared("a − b", "task", 0, "4 and 4", Estimate(*intervals[side])) for side in sides
@@ -105,7 +124,7 @@ def test_a_verdict_needs_every_comparison(
 
 
 def test_a_comparison_counts_the_runs_that_are_missing() -> None:
-    tables = tool("docs_tables")
+    tables = tool("docs_claims")
     summary = summarise(tables.runs_of("discrete"), mixed=True)
     planned = tables.declared("discrete")
     whole = tables._compared("crossq-hc-singleton > 0.5 dqn", "CartPole-v1-n20", summary, planned)
@@ -122,7 +141,7 @@ def test_a_comparison_counts_the_runs_that_are_missing() -> None:
 
 
 def test_verdicts_on_the_theory_are_those_of_its_page() -> None:
-    tables = tool("docs_tables")
+    tables = tool("docs_claims")
     verdicts = {name: tables.verdict_on(name)[0] for name in ("fact-1", "fact-2", "fact-3", "sums")}
     assert list(verdicts.values()) == ["confirmed", "confirmed", "refuted", "refuted"]
     # This one says that something does not hold, and it does not.

@@ -1,0 +1,108 @@
+"""Tables of what runs reached: their scores, or their returns after so many steps."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+
+from belated.analysis.runs import Run, find_runs
+from belated.analysis.summary import Group, summarise
+from belated.analysis.summary_files import markdown_table
+from belated.analysis.wording import as_number, between
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results"
+
+
+def score_table(asked: str) -> str:
+    """The scores of some methods, "FOLDER METHOD METHOD ..." and perhaps ", each seed".
+
+    There is a column for each task. A cell is the mean score over seeds with its interval, and how
+    many seeds there are; or the score of each seed. A run's score is the mean of its evaluations in
+    the last fifth of its steps.
+    """
+    names, _, how = asked.partition(", ")
+    folder, *methods = names.split()
+    summary = summarise(runs_of(folder), mixed=True)
+    _require(methods, summary.methods, folder)
+    rows = [
+        [f"`{method}`", *(_cell(summary.group(task, method), how) for task in summary.tasks)]
+        for method in methods
+    ]
+    return markdown_table(["", *(task.partition("-")[0] for task in summary.tasks)], rows)
+
+
+def _cell(group: Group | None, how: str) -> str:
+    if group is None:
+        return ""
+    if how == "each seed":
+        return typeset(", ".join(map(as_number, group.scores)))
+    seeds = f"{len(group.scores)} seed{'s' * (len(group.scores) > 1)}"
+    return typeset(f"{as_number(group.mean.value)}{between(group.mean)}, {seeds}")
+
+
+def curve_table(asked: str) -> str:
+    """What was seen on the way: "FOLDER METHOD ..., at 20k 40k ..." and perhaps more.
+
+    ", of COLUMN" is another column of ``progress.csv`` than the mean return; with ", mean" there is
+    a row for each method, the mean over its seeds, not one for each run.
+    """
+    names, *options = asked.split(", ")
+    folder, *methods = names.split()
+    column, marks, averaged = "return_mean", [], False
+    for option in options:
+        word, *rest = option.split()
+        if word == "at":
+            marks = rest
+        elif word == "of":
+            (column,) = rest
+        elif word == "mean":
+            averaged = True
+        else:
+            raise ValueError(f"A table of curves has no option {option!r}.")
+    runs = runs_of(folder)
+    _require(methods, [run.method for run in runs], folder)
+    steps = [1_000 * int(mark.removesuffix("k")) for mark in marks]
+    rows = []
+    for method in methods:
+        own = [run for run in runs if run.method == method]
+        if averaged:
+            means = [fmean(_at(run, column, step) for run in own) for step in steps]
+            rows.append([f"`{method}`", str(len(own)), *map(_number, means)])
+        else:
+            rows += [
+                [f"`{method}`", str(run.seed), *(_number(_at(run, column, step)) for step in steps)]
+                for run in own
+            ]
+    return markdown_table(["method", "seeds" if averaged else "seed", *marks], rows)
+
+
+def _at(run: Run, column: str, step: int) -> float:
+    """A run's value at a step; NaN if there is none."""
+    curve = run.curve(column)
+    return next(
+        (float(v) for s, v in zip(curve.steps, curve.values, strict=True) if s == step),
+        float("nan"),
+    )
+
+
+def _number(value: float) -> str:
+    return "" if value != value else typeset(as_number(value))
+
+
+@cache
+def runs_of(*folders: str) -> list[Run]:
+    """The runs of some folders of results/; a folder may have none yet."""
+    with_runs = [RESULTS / name for name in folders if any((RESULTS / name).rglob("progress.csv"))]
+    return find_runs(with_runs) if with_runs else []
+
+
+def _require(wanted: list[str], there: list[str], folder: str) -> None:
+    if missing := {*wanted} - {*there}:
+        raise ValueError(f"results/{folder} has no runs of {', '.join(sorted(missing))}.")
+
+
+def typeset(numbers: str) -> str:
+    """Numbers with a proper minus."""
+    return numbers.replace("-", "−")
