@@ -31,6 +31,17 @@ def throughput_table(asked: str) -> str:
     return markdown_table(["", labels[0], *header[1:], labels[1], *header[1:]], rows)
 
 
+def ratio_table(asked: str) -> str:
+    """The same as ratios to Stable-Baselines3's steps per second: "FILE METHOD ..."."""
+    file, *names = asked.split()
+    methods = _read(file)["methods"]
+    rows = [
+        [f"`{name}`", *(f"{methods[name + end]['ratio_to_sb3']:.1f}" for end in ("", ROUNDED))]
+        for name in names
+    ]
+    return markdown_table(["", "float32", "bfloat16"], rows)
+
+
 def _speeds(figures: dict[str, Any]) -> list[str]:
     return [f"{figures['steps_per_second']:,.0f}", f"{figures['ratio_to_sb3']:.2f}"]
 

@@ -8,10 +8,13 @@ A table stands between two comments, and the first says what is in it:
     <!-- claims: paper -->
     <!-- comparisons: paper -->
     <!-- throughput: FILE -->
+    <!-- ratios: FILE METHOD METHOD ... -->
     <!-- scaling: interval_length METHOD METHOD ... -->
+    <!-- seeds: FILE NUMBER METHOD METHOD ... -->
+    <!-- truth: METHOD METHOD ... -->
     <!-- end -->
 
-`docs_scores`, `docs_claims` and `docs_speeds` say what each of them is.
+`docs_scores`, `docs_claims`, `docs_speeds` and `docs_examples` say what each of them is.
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ import sys
 from pathlib import Path
 
 from docs_claims import claims_table, comparison_table
+from docs_examples import seeds_table, truth_table
 from docs_scores import RESULTS, ROOT, curve_table, score_table
-from docs_speeds import scaling_table, throughput_table
+from docs_speeds import ratio_table, scaling_table, throughput_table
 
 TABLES = {
     "scores": score_table,
@@ -30,7 +34,10 @@ TABLES = {
     "claims": claims_table,
     "comparisons": comparison_table,
     "throughput": throughput_table,
+    "ratios": ratio_table,
     "scaling": scaling_table,
+    "seeds": seeds_table,
+    "truth": truth_table,
 }
 PLACE = re.compile(rf"(<!-- ({'|'.join(TABLES)}): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
