@@ -12,9 +12,11 @@ A table stands between two comments, and the first says what is in it:
     <!-- scaling: interval_length METHOD METHOD ... -->
     <!-- seeds: FILE NUMBER METHOD METHOD ... -->
     <!-- truth: METHOD METHOD ... -->
+    <!-- readme: HEADING -->
     <!-- end -->
 
-`docs_scores`, `docs_claims`, `docs_speeds` and `docs_examples` say what each of them is.
+`docs_scores`, `docs_claims`, `docs_speeds` and `docs_examples` say what each of them is; the last
+is the first table under a heading of README.md, for a page of docs/.
 """
 
 from __future__ import annotations
@@ -28,6 +30,16 @@ from docs_examples import seeds_table, truth_table
 from docs_scores import RESULTS, ROOT, curve_table, score_table
 from docs_speeds import ratio_table, scaling_table, throughput_table
 
+
+def readme_table(heading: str) -> str:
+    """The first table under a heading of README.md, with links as docs/ has them."""
+    section = (ROOT / "README.md").read_text().partition(f"\n## {heading}\n")[2]
+    found = re.search(r"^\|.*?\n(?!\|)", section, re.DOTALL | re.MULTILINE)
+    if found is None:
+        raise ValueError(f"README.md has no table under {heading!r}.")
+    return found[0].strip().replace("](docs/", "](")
+
+
 TABLES = {
     "scores": score_table,
     "curves": curve_table,
@@ -38,6 +50,7 @@ TABLES = {
     "scaling": scaling_table,
     "seeds": seeds_table,
     "truth": truth_table,
+    "readme": readme_table,
 }
 PLACE = re.compile(rf"(<!-- ({'|'.join(TABLES)}): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
