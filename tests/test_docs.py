@@ -8,19 +8,21 @@ from __future__ import annotations
 import csv
 import dataclasses
 import importlib.util
+import json
+import math
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import belated
 import belated.envs
 import belated.methods
+from belated.analysis.runs import Run
 from belated.analysis.statistics import Estimate
-from belated.analysis.summary import summarise
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -107,45 +109,115 @@ def test_a_table_of_curves_says_what_the_runs_say() -> None:
         ([0, -1], "refuted"),
     ],
 )
-def test_a_verdict_needs_every_comparison(
-    sides: list[int], verdict: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tables = tool("docs_claims")
+def test_a_verdict_needs_every_comparison(sides: list[int], verdict: str) -> None:
+    claims = tool("docs_claims")
     intervals = {1: (5, 1, 9), 0: (5, -1, 11), -1: (-5, -9, -1)}
     compared = [
-        tables.Compared("a − b", "task", 0, "4 and 4", Estimate(*intervals[side])) for side in sides
+        claims.Compared("a − b", "task", 0, "4 and 4", Estimate(*intervals[side])) for side in sides
     ]
     assert [each.side for each in compared] == sides
-    monkeypatch.setattr(tables, "comparisons", lambda name: compared)
-    assert tables.verdict_on("segments")[0] == verdict
+    assert claims.verdict_of_comparisons(compared)[0] == verdict
     # One run that is missing, and nothing is shown.
-    compared[:] = [dataclasses.replace(each, missing=1) for each in compared]
-    assert tables.verdict_on("segments")[0] == "open"
+    waiting = [dataclasses.replace(each, missing=1) for each in compared]
+    assert claims.verdict_of_comparisons(waiting)[0] == "open"
 
 
-def test_a_comparison_counts_the_runs_that_are_missing() -> None:
-    tables = tool("docs_claims")
-    summary = summarise(tables.runs_of("discrete"), mixed=True)
-    planned = tables.declared("discrete")
-    whole = tables._compared("crossq-hc-singleton > 0.5 dqn", "CartPole-v1-n20", summary, planned)
-    a, b = (summary.group("CartPole-v1-n20", name) for name in ("crossq-hc-singleton", "dqn"))
-    assert a is not None
-    assert b is not None
-    assert whole.difference.value == pytest.approx(a.mean.value - 0.5 * b.mean.value)
-    assert (whole.missing, whole.seeds) == (0, "3 and 3")
-    planned = planned + Counter({("CartPole-v1-n20", "dqn"): 2})
-    more = tables._compared("crossq-hc-singleton > 0.5 dqn", "CartPole-v1-n20", summary, planned)
-    assert more.missing == 2
-    with pytest.raises(ValueError, match="No grid declares"):
-        tables._compared("crossq-hc-singleton > typo", "CartPole-v1-n20", summary, planned)
+@pytest.mark.parametrize("interval", [(5, 5, 5), (0, 0, 0), (5, math.nan, math.nan)])
+def test_scores_without_spread_show_nothing(interval: tuple[float, float, float]) -> None:
+    claims = tool("docs_claims")
+    assert claims.Compared("a − b", "task", 0, "3 and 3", Estimate(*interval)).side == 0
+    with pytest.raises(ValueError, match="without comparisons"):
+        claims.verdict_of_comparisons([])
+
+
+def made(method: str, seed: int, **columns: list[float]) -> Run:
+    """A run with a row after every thousand steps."""
+    rows = [
+        {"step": 1_000.0 * (i + 1), **dict(zip(columns, values, strict=True))}
+        for i, values in enumerate(zip(*columns.values(), strict=True))
+    ]
+    return Run(Path(), {"task": "t", "label": method, "seed": seed}, tuple(rows))
+
+
+def test_a_comparison_is_of_the_declared_runs() -> None:
+    claims = tool("docs_claims")
+    planned = {("t", method, seed): 5_000 for method in ("a", "b") for seed in (0, 1)}
+    runs = [
+        made("a", 0, return_mean=[0, 0, 0, 0, 8]),
+        made("a", 1, return_mean=[0, 0, 0, 0, 12]),
+        made("b", 0, return_mean=[0, 0, 0, 0, 3]),
+        made("b", 1, return_mean=[0, 0, 0, 0, 5]),
+    ]
+    whole = claims.between_methods("a > 0.5 b", "t", claims.finished(runs, planned), planned)
+    assert whole.difference.value == pytest.approx(10 - 0.5 * 4)
+    assert (whole.missing, whole.seeds) == (0, "2 and 2")
+    # A run that is not finished is not there; one that nobody declared is refused.
+    short = [*runs[:3], made("b", 1, return_mean=[0, 0, 0, 5])]
+    part = claims.between_methods("a > b", "t", claims.finished(short, planned), planned)
+    assert (part.missing, part.seeds) == (1, "2 and 1")
+    with pytest.raises(ValueError, match="No grid declares t/b-s7"):
+        claims.finished([*runs[:3], made("b", 7, return_mean=[0] * 5)], planned)
+    with pytest.raises(ValueError, match="No grid declares typo"):
+        claims.between_methods("a > typo", "t", runs, planned)
+    longer = [*runs[:3], made("b", 1, return_mean=[0] * 6)]
+    with pytest.raises(ValueError, match="different numbers of steps"):
+        claims.between_methods("a > b", "t", longer, planned)
+    cut = [claims._cut(run, 5_000) for run in longer]
+    assert claims.between_methods("a > b", "t", cut, planned).difference.value == 10 - 1.5
+
+
+def test_columns_are_compared_within_runs() -> None:
+    claims = tool("docs_claims")
+    planned = {("t", "probe", seed): 2_000 for seed in (0, 1, 2)}
+    runs = [made("probe", seed, x=[5 + seed, 7 + seed], y=[1, 3]) for seed in (0, 1)]
+    compared = claims.between_columns("x > y", "t", runs, planned)
+    assert compared.difference.value == pytest.approx(4.5)
+    assert (compared.missing, compared.seeds) == (1, "2")
+    with pytest.raises(ValueError, match="has no z"):
+        claims.between_columns("x > z", "t", runs, planned)
+
+
+def test_a_run_that_falls_back_does_not_stay() -> None:
+    claims = tool("docs_claims")
+    assert claims.best_five(np.array([0, 9, 9, 9, 9, 4, 0.0])) == 8
+
+
+def test_tables_of_examples_and_speeds_say_what_their_files_say() -> None:
+    examples, speeds = tool("docs_examples"), tool("docs_speeds")
+    bills = examples.seeds_table("inventory.txt bill dqn")
+    assert bills.splitlines()[-1] == "| `dqn` | 185.9 | 147.0 | 168.1 |"
+    trips = examples.seeds_table("traffic_light.json trip_time dqn")
+    assert trips.splitlines()[-1] == "| `dqn` | 63.8 | 710.4 | 150.1 |"
+    assert examples.truth_table("dqn q-rnn").splitlines()[-1] == "| 11 of 23 | 23 of 23 |"
+    report = json.loads((ROOT / "results/throughput.json").read_text())
+    ratios = [report["methods"][f"sac{end}"]["ratio_to_sb3"] for end in ("", ", bfloat16")]
+    row = speeds.ratio_table("throughput.json sac").splitlines()[-1]
+    assert row == f"| `sac` | {ratios[0]:.1f} | {ratios[1]:.1f} |"
+    assert f" {ratios[0]:.2f} " in speeds.throughput_table("throughput.json")
+    for table in (
+        examples.truth_table,
+        lambda name: examples.seeds_table(f"inventory.txt x {name}"),
+    ):
+        with pytest.raises(ValueError, match="no runs of typo"):
+            table("typo")
 
 
 def test_verdicts_on_the_theory_are_those_of_its_page() -> None:
     tables = tool("docs_claims")
+    assert {tables.verdict_on(name)[0] for name in tables.claims()} <= {
+        "confirmed",
+        "refuted",
+        "open",
+    }
     verdicts = {name: tables.verdict_on(name)[0] for name in ("fact-1", "fact-2", "fact-3", "sums")}
     assert list(verdicts.values()) == ["confirmed", "confirmed", "refuted", "refuted"]
     # This one says that something does not hold, and it does not.
     assert tables.verdict_on("past-invariance")[0] == "confirmed"
+    # Two statements about one reward, and they differ.
+    square = {"theory": "Reward Square: is past-invariant"}
+    assert tables.verdict_of_the_theory(square)[0] == "confirmed"
+    square = {"theory": "Reward Square: is strongly past-invariant"}
+    assert tables.verdict_of_the_theory(square)[0] == "refuted"
 
 
 def test_readme_has_code_to_run() -> None:

@@ -1,7 +1,8 @@
 """Tables of claims: verdicts on those of results/claims.toml, and the comparisons behind them.
 
-A claim is confirmed if the interval of every difference is on the claimed side of 0, refuted if
-that of one is on the other side, and open otherwise, or as long as declared runs are missing.
+A claim about learning is confirmed if the interval of every difference is on the claimed side of 0,
+and refuted if that of one is on the other side. Otherwise it is open. A difference counts when all
+runs that were declared for it are there.
 """
 
 from __future__ import annotations
@@ -9,19 +10,108 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
+import numpy as np
 from docs_scores import RESULTS, ROOT, runs_of, typeset
 
 from belated.analysis.comparison import difference, smallest_difference
 from belated.analysis.runs import Run
 from belated.analysis.statistics import Estimate, estimate, mean
-from belated.analysis.summary import Summary, summarise
 from belated.analysis.summary_files import markdown_table
 from belated.analysis.wording import as_number, between, signed
 from belated.experiments.grid import Grid
+
+Claim = dict[str, Any]
+Verdict = tuple[str, str]
+"""Confirmed, refuted or open; and what that rests on in a few words."""
+Planned = dict[tuple[str, str, int], int]
+"""How many steps were declared, by task, method and seed."""
+
+
+# ---------------------------------------------------------------- tables
+
+
+def claims_table(of: str) -> str:
+    """All claims of the paper, or ours, with verdicts."""
+    rows = [
+        [name, f"{claim['says']} ({claim['place']})", f"**{verdict}**", seen]
+        for name, claim in claims_of(of).items()
+        for verdict, seen in [verdict_on(name)]
+    ]
+    return markdown_table(["", "claim", "verdict", "what was seen"], rows)
+
+
+def comparison_table(of: str) -> str:
+    """The comparisons behind all claims of the paper, or ours, as far as they were run."""
+    rows = []
+    for name, claim in claims_of(of).items():
+        for each in comparisons(name) if {"pairs", "columns"} & {*claim} else ():
+            if each.difference is not None:
+                seen = f"{signed(each.difference.value)}{between(each.difference, signed)}"
+                shown = as_number(each.smallest) if each.smallest > 0 else ""
+                seeds = f"{each.seeds}{f', {each.missing} missing' if each.missing else ''}"
+                rows.append([name, each.what, each.task, typeset(seen), seeds, shown])
+    header = ["claim", "difference", "task", "seen (95 % interval)", "seeds", "would have shown"]
+    return markdown_table(header, rows)
+
+
+@cache
+def claims() -> dict[str, Claim]:
+    """All claims by name."""
+    return tomllib.loads((RESULTS / "claims.toml").read_text())
+
+
+def claims_of(of: str) -> dict[str, Claim]:
+    """The claims of the paper, or ours, by name."""
+    return {name: claim for name, claim in claims().items() if claim["of"] == of}
+
+
+def verdict_on(name: str) -> Verdict:
+    """The verdict on a claim."""
+    claim = claims()[name]
+    if "theory" in claim:
+        return verdict_of_the_theory(claim)
+    if "stays" in claim:
+        return verdict_on_staying(claim)
+    return verdict_of_comparisons(comparisons(name))
+
+
+# ---------------------------------------------------------------- theory
+
+
+def verdict_of_the_theory(claim: Claim) -> Verdict:
+    """What docs/theory.md has found, whose table the tests compare with the checks themselves."""
+    rows = [
+        (holds, evidence)
+        for statement, condition, holds, evidence in theory_rows()
+        if statement.startswith(claim["theory"]) and condition == claim.get("condition", condition)
+    ]
+    if not rows:
+        raise ValueError(f"docs/theory.md says nothing about {claim['theory']}.")
+    failed = [row for row in rows if row[0] == bool(claim.get("denies"))]
+    seen = [evidence for _, evidence in failed or rows if evidence][:1]
+    if "instead" in claim:
+        seen.append(claim["instead"])
+    return ("refuted" if failed else "confirmed"), "; ".join(seen) or "exact, by enumeration"
+
+
+@cache
+def theory_rows() -> list[tuple[str, str, bool, str]]:
+    """The rows of the table in docs/theory.md: claim, condition, whether it holds, evidence."""
+    rows, statement = [], ""
+    for line in (ROOT / "docs/theory.md").read_text().splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 4 and (holds := cells[2].strip("*")) in ("yes", "no"):
+            statement = cells[0].replace("**", "") or statement
+            rows.append((statement, cells[1], holds == "yes", cells[3]))
+    return rows
+
+
+# ---------------------------------------------------------------- learning
 
 
 @dataclass(frozen=True)
@@ -48,40 +138,22 @@ class Compared:
     def side(self) -> int:
         """1 if the difference is shown to be on the claimed side of 0, −1 on the other, else 0.
 
-        Nothing is shown before all runs are there: who may stop as it suits finds what he likes.
+        Nothing is shown before all runs are there: whoever stops when it suits finds what they
+        like. Nor is it by scores without any spread, of which an interval knows nothing.
         """
-        if self.missing or self.difference is None or math.isnan(self.difference.low):
+        if (
+            self.missing
+            or self.difference is None
+            or not self.difference.low < self.difference.high
+        ):
             return 0
         return int(self.difference.low > 0) - int(self.difference.high < 0)
 
 
-@cache
-def claims() -> dict[str, dict[str, object]]:
-    """All claims by name."""
-    found: dict[str, dict[str, object]] = tomllib.loads((RESULTS / "claims.toml").read_text())
-    return found
-
-
-def claims_table(of: str) -> str:
-    """All claims of the paper, or of ours, with verdicts."""
-    rows = [
-        [name, f"{claim['says']} ({claim['place']})", f"**{verdict}**", seen]
-        for name, claim in claims_of(of).items()
-        for verdict, seen in [verdict_on(name)]
-    ]
-    return markdown_table(["", "claim", "verdict", "what was seen"], rows)
-
-
-def claims_of(of: str) -> dict[str, dict[str, object]]:
-    """The claims of the paper, or ours, by name."""
-    return {name: claim for name, claim in claims().items() if claim["of"] == of}
-
-
-def verdict_on(name: str) -> tuple[str, str]:
-    """A verdict, and what it rests on in a few words."""
-    if "theory" in claims()[name]:
-        return _verdict_of_the_theory(name)
-    compared = comparisons(name)
+def verdict_of_comparisons(compared: Sequence[Compared]) -> Verdict:
+    """The verdict that some comparisons give together."""
+    if not compared:
+        raise ValueError("A claim without comparisons cannot be judged.")
     sides = [each.side for each in compared]
     counts = {
         "as claimed": sides.count(1),
@@ -93,114 +165,129 @@ def verdict_on(name: str) -> tuple[str, str]:
     seen = f"of {len(compared)} comparisons {seen}" if len(compared) > 1 else seen[2:]
     if -1 in sides:
         return "refuted", seen
-    return ("confirmed" if all(side == 1 for side in sides) else "open"), seen
-
-
-def _verdict_of_the_theory(name: str) -> tuple[str, str]:
-    """What docs/theory.md has found, whose table the tests compare with the checks themselves."""
-    claim = claims()[name]
-    rows = [row for row in theory_rows() if row[0] == claim["theory"]]
-    if "condition" in claim:
-        rows = [row for row in rows if row[1] == claim["condition"]]
-    if not rows:
-        raise ValueError(f"docs/theory.md says nothing about {name}.")
-    failed = [row for row in rows if (row[2] == "yes") == bool(claim.get("denies"))]
-    seen = [row[3] for row in failed or rows if row[3]][:1]
-    if "instead" in claim:
-        seen.append(str(claim["instead"]))
-    return ("refuted" if failed else "confirmed"), "; ".join(seen) or "exact, by enumeration"
-
-
-@cache
-def theory_rows() -> list[tuple[str, str, str, str]]:
-    """The rows of the table in docs/theory.md: claim, condition, whether it holds, evidence."""
-    rows, current = [], ""
-    for line in (ROOT / "docs/theory.md").read_text().splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if len(cells) == 4 and cells[2].strip("*") in ("yes", "no"):
-            named = re.match(r"\*\*(.*?)\*\*", cells[0])
-            current = named[1] if named else current
-            rows.append((current, cells[1], cells[2].strip("*"), cells[3]))
-    return rows
+    return ("confirmed" if set(sides) == {1} else "open"), seen
 
 
 @cache
 def comparisons(name: str) -> list[Compared]:
     """Every difference that a claim about learning is about."""
     claim = claims()[name]
-    folders, pairs = claim["folders"], claim.get("pairs")
-    assert isinstance(folders, list)
-    planned = declared(*folders)
-    tasks = claim.get("tasks") or list(dict.fromkeys(task for task, _ in planned))
-    assert isinstance(tasks, list)
-    runs = runs_of(*folders)
-    if pairs is None:
-        return [_between_columns(str(claim["columns"]), task, runs, planned) for task in tasks]
-    assert isinstance(pairs, list)
-    metric = str(claim.get("metric", "return_mean"))
-    summary = summarise(runs, column=metric, mixed=True) if runs else None
-    return [_compared(pair, task, summary, planned) for pair in pairs for task in tasks]
+    planned = declared(*claim["folders"])
+    runs = finished(runs_of(*claim["folders"]), planned)
+    if "until" in claim:
+        runs = [_cut(run, claim["until"]) for run in runs]
+    tasks = claim.get("tasks") or list(dict.fromkeys(task for task, _, _ in planned))
+    if "columns" in claim:
+        return [between_columns(claim["columns"], task, runs, planned) for task in tasks]
+    metric = claim.get("metric", "return_mean")
+    return [
+        between_methods(pair, task, runs, planned, metric)
+        for pair in claim["pairs"]
+        for task in tasks
+    ]
 
 
 @cache
-def declared(*folders: str) -> Counter[tuple[str, str]]:
-    """How many runs of each method on each task the grids of some folders declare."""
-    grids = [Grid.read(RESULTS / name / "grid.toml") for name in folders]
-    runs = [run.settings for grid in grids for run in grid.runs()]
-    return Counter((str(run.task), str(run.label)) for run in runs)
+def declared(*folders: str) -> Planned:
+    """The runs that the grids of some folders declare."""
+    runs = [
+        run.settings for name in folders for run in Grid.read(RESULTS / name / "grid.toml").runs()
+    ]
+    return {(str(run.task), str(run.label), run.seed): run.total_steps for run in runs}
 
 
-def _compared(
-    pair: str, task: str, summary: Summary | None, planned: Counter[tuple[str, str]]
+def finished(runs: Sequence[Run], planned: Planned) -> list[Run]:
+    """The runs that have all the steps that were declared for them.
+
+    Raises:
+        ValueError: if there are runs that were not declared.
+    """
+    if extra := [run.name for run in runs if _key(run) not in planned]:
+        raise ValueError(f"No grid declares {', '.join(extra)}.")
+    return [run for run in runs if run.steps >= planned[_key(run)]]
+
+
+def _key(run: Run) -> tuple[str, str, int]:
+    return run.task, run.method, run.seed
+
+
+def _cut(run: Run, steps: int) -> Run:
+    """A run as if it had ended after so many steps."""
+    return replace(run, rows=tuple(row for row in run.rows if row["step"] <= steps))
+
+
+def between_methods(
+    pair: str, task: str, runs: Sequence[Run], planned: Planned, metric: str = "return_mean"
 ) -> Compared:
-    """The comparison that "A > B" or "A > 0.95 B" asks for."""
+    """The comparison that "A > B" or "A > 0.95 B" asks for, on one task.
+
+    Raises:
+        ValueError: if no grid declares one of them, or they did not run equally long.
+    """
     first, right = pair.split(" > ")
     *factors, second = right.split()
     factor = float(factors[0]) if factors else 1.0
     what = f"`{first}` − {' × '.join([*factors, f'`{second}`'])}"
-    if missing := {(task, method) for method in (first, second)} - {*planned}:
-        raise ValueError(f"No grid declares {missing}, which a claim is about.")
-    a, b = (summary.group(task, method) if summary else None for method in (first, second))
-    due = planned[task, first] + planned[task, second]
-    if a is None or b is None:
-        return Compared(what, task, missing=due)
-    others = [factor * score for score in b.scores]
+    ours, theirs = (_due(planned, task, method) for method in (first, second))
+    one = [run for run in runs if (run.task, run.method) == (task, first)]
+    two = [run for run in runs if (run.task, run.method) == (task, second)]
+    missing = ours + theirs - len(one) - len(two)
+    if not one or not two:
+        return Compared(what, task, missing)
+    if len({run.steps for run in one + two}) > 1:
+        raise ValueError(f"{first} and {second} have different numbers of steps on {task}.")
+    a = [run.score(metric) for run in one]
+    b = [factor * run.score(metric) for run in two]
     return Compared(
         what,
         task,
-        missing=due - len(a.scores) - len(b.scores),
-        seeds=f"{len(a.scores)} and {len(b.scores)}",
-        difference=difference([a.scores], [others]),
-        smallest=smallest_difference(a.scores, others),
+        missing,
+        seeds=f"{len(a)} and {len(b)}",
+        difference=difference([a], [b]),
+        smallest=smallest_difference(a, b),
     )
 
 
-def _between_columns(
-    pair: str, task: str, runs: list[Run], planned: Counter[tuple[str, str]]
-) -> Compared:
-    """The comparison of two columns of the same runs."""
+def _due(planned: Planned, task: str, method: str) -> int:
+    count = sum(key[:2] == (task, method) for key in planned)
+    if count == 0:
+        raise ValueError(f"No grid declares {method} on {task}, which a claim is about.")
+    return count
+
+
+def between_columns(pair: str, task: str, runs: Sequence[Run], planned: Planned) -> Compared:
+    """The comparison "A > B" of two columns of the same runs, each averaged over the whole run."""
     first, second = pair.split(" > ")
     what = f"`{first}` − `{second}`"
-    gaps = [
-        float(run.curve(first).values.mean() - run.curve(second).values.mean())
-        for run in runs
-        if run.task == task
-    ]
-    due = sum(count for (where, _), count in planned.items() if where == task)
-    if not gaps:
+    due = sum(key[0] == task for key in planned)
+    own = [run for run in runs if run.task == task]
+    if not own:
         return Compared(what, task, missing=due)
+    gaps = [_average(run, first) - _average(run, second) for run in own]
     return Compared(what, task, due - len(gaps), str(len(gaps)), estimate([gaps], mean))
 
 
-def comparison_table(of: str) -> str:
-    """The comparisons behind all claims of the paper, or ours, as far as they were run."""
-    rows = []
-    for name, claim in claims_of(of).items():
-        for each in comparisons(name) if "theory" not in claim else ():
-            if each.difference is not None:
-                seen = f"{signed(each.difference.value)}{between(each.difference, signed)}"
-                shown = "" if math.isnan(each.smallest) else as_number(each.smallest)
-                seeds = f"{each.seeds}{f', {each.missing} missing' if each.missing else ''}"
-                rows.append([name, each.what, each.task, typeset(seen), seeds, shown])
-    header = ["claim", "difference", "task", "seen (95 % interval)", "seeds", "would have shown"]
-    return markdown_table(header, rows)
+def _average(run: Run, column: str) -> float:
+    values = run.curve(column).values
+    if not len(values):
+        raise ValueError(f"{run.name} has no {column}.")
+    return float(values.mean())
+
+
+def verdict_on_staying(claim: Claim) -> Verdict:
+    """Whether every run ends near its best: its score against five evaluations in a row."""
+    planned = declared(*claim["folders"])
+    runs = finished(runs_of(*claim["folders"]), planned)
+    shares = [run.score() / best_five(run.curve().values) for run in runs]
+    fallen = sum(share < claim["stays"] for share in shares)
+    seen = f"{len(runs)} of {len(planned)} runs are there"
+    if shares:
+        seen += f"; the lowest ends at {min(shares):.2f} of its best"
+    if fallen:
+        return "refuted", seen
+    return ("confirmed" if len(runs) == len(planned) else "open"), seen
+
+
+def best_five(values: np.ndarray[Any, Any]) -> float:
+    """The highest mean of five values in a row."""
+    return float(np.convolve(values, np.ones(5) / 5, mode="valid").max())

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from docs_scores import RESULTS, typeset
+from docs_scores import RESULTS, require, typeset
 
 from belated.analysis.summary_files import markdown_table
 
@@ -23,7 +23,8 @@ def seeds_table(asked: str) -> str:
     file, number, *methods = asked.split()
     runs = _runs(file)
     seeds = sorted({run["seed"] for run in runs if run["seed"] is not None})
-    found = {(run["method"], run["seed"]): run.get(number, run.get("value")) for run in runs}
+    require(methods, [run["method"] for run in runs], file)
+    found = {(run["method"], run["seed"]): run.get("value", run.get(number)) for run in runs}
     rows = [[f"`{name}`", *(_number(found.get((name, s))) for s in seeds)] for name in methods]
     return markdown_table(["", *(f"seed {seed}" for seed in seeds)], rows)
 
@@ -47,6 +48,7 @@ def _number(value: float | None) -> str:
 def truth_table(asked: str) -> str:
     """On how many exact problems methods found the best policy without history: "METHOD ..."."""
     runs = json.loads((RESULTS / "tabular_truth.json").read_text())
+    require(asked.split(), [run["method"] for run in runs], "tabular_truth.json")
     gaps = {name: [run["gap"] for run in runs if run["method"] == name] for name in asked.split()}
     cells = [f"{sum(gap <= NEAR for gap in own)} of {len(own)}" for own in gaps.values()]
     return markdown_table([f"`{name}`" for name in gaps], [cells])

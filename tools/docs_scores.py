@@ -25,12 +25,14 @@ def score_table(asked: str) -> str:
     names, _, how = asked.partition(", ")
     folder, *methods = names.split()
     summary = summarise(runs_of(folder), mixed=True)
-    _require(methods, summary.methods, folder)
+    require(methods, summary.methods, folder)
     rows = [
         [f"`{method}`", *(_cell(summary.group(task, method), how) for task in summary.tasks)]
         for method in methods
     ]
-    return markdown_table(["", *(task.partition("-")[0] for task in summary.tasks)], rows)
+    short = [task.partition("-")[0] for task in summary.tasks]
+    header = short if len({*short}) == len(short) else summary.tasks
+    return markdown_table(["", *header], rows)
 
 
 def _cell(group: Group | None, how: str) -> str:
@@ -62,7 +64,9 @@ def curve_table(asked: str) -> str:
         else:
             raise ValueError(f"A table of curves has no option {option!r}.")
     runs = runs_of(folder)
-    _require(methods, [run.method for run in runs], folder)
+    require(methods, [run.method for run in runs], folder)
+    if len({run.task for run in runs}) > 1:
+        raise ValueError(f"results/{folder} has several tasks, too many for a table of curves.")
     steps = [1_000 * int(mark.removesuffix("k")) for mark in marks]
     rows = []
     for method in methods:
@@ -98,9 +102,10 @@ def runs_of(*folders: str) -> list[Run]:
     return find_runs(with_runs) if with_runs else []
 
 
-def _require(wanted: list[str], there: list[str], folder: str) -> None:
+def require(wanted: list[str], there: list[str], place: str) -> None:
+    """Refuse to make a table of methods that are not there."""
     if missing := {*wanted} - {*there}:
-        raise ValueError(f"results/{folder} has no runs of {', '.join(sorted(missing))}.")
+        raise ValueError(f"results/{place} has no runs of {', '.join(sorted(missing))}.")
 
 
 def typeset(numbers: str) -> str:

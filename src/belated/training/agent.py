@@ -83,7 +83,7 @@ class Agent:
         seed = non_negative_int(seed, "The seed")
         self._set_up(method, Spaces.of(env), seed)
         self._attach(env, positive_int(num_envs, "num_envs"))
-        if (warning := too_short_sighted(method, self.shape.max_length)) is not None:
+        if (warning := too_short_sighted(method, self.shape.window_size)) is not None:
             warnings.warn(warning, stacklevel=2)
 
     def _set_up(self, method: Method, spaces: Spaces, seed: int) -> None:

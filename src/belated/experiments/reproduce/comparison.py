@@ -1,4 +1,4 @@
-"""Figure 3: the paper's methods beside others'."""
+"""Figure 2: the paper's methods beside others'."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Comparison(Experiment):
     """All methods, a sum every 20 steps, five tasks, with sac on dense rewards as the oracle.
 
-    The paper (Figure 3): hc-pairwise-1 and hc-rnn come near the oracle and leave LIRPG, RUDDER and
+    The paper (Figure 2): hc-pairwise-1 and hc-rnn come near the oracle and leave LIRPG, RUDDER and
     IRCR behind on all tasks. Its figure has those five; the rest is ours.
     """
 

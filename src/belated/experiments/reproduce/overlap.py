@@ -1,4 +1,4 @@
-"""Figure 3, last picture, and its appendix: rewards of overlapping intervals."""
+"""Figure 2, last picture, and its appendix: rewards of overlapping intervals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORACLE = "oracle"
 class Overlap(Experiment):
     """Rewards that come another 0, 5 and 10 steps later, and returns relative to the oracle's.
 
-    The paper (Figure 3 and Appendix C): the hc methods are the best for each overlap. RAP, the
+    The paper (Figure 2 and Appendix C): the hc methods are the best for each overlap. RAP, the
     relative average performance, is the return over the oracle's, averaged over tasks.
     """
 

@@ -1,4 +1,4 @@
-"""Figure 4: Point Reach, its learning curves and its heatmaps."""
+"""Figure 3: Point Reach, its learning curves and its heatmaps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEATMAPS = ("hc-singleton", f"hc-singleton-{WITHOUT}")
 
 
 class PointReach(Experiment):
-    """Steps to the target in Point Reach, and what hc-singleton finds a step to earn (Figure 4).
+    """Steps to the target in Point Reach, and what hc-singleton finds a step to earn (Figure 3).
 
     The paper: hc-singleton finds the shortest way, the baselines do not; b(s, a) highlights that
     way, with and without the regulariser.

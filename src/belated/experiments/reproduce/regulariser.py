@@ -1,4 +1,4 @@
-"""Figure 2 (b) and its appendix: what the regulariser on H is worth."""
+"""Figure 1 (b) and its appendix: what the regulariser on H is worth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WITHOUT = "no-regulariser"
 
 
 class Regulariser(Experiment):
-    """Every form of H with its λ and with λ = 0, a sum every 15 to 20 steps (Figure 2b).
+    """Every form of H with its λ and with λ = 0, a sum every 15 to 20 steps (Figure 1b).
 
     The paper: it matters on HalfCheetah and Ant, and for the complex forms of H.
     """

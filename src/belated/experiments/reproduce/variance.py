@@ -1,4 +1,4 @@
-"""Figure 2 (c): the variance of the policy's gradient under two critics."""
+"""Figure 1 (c): the variance of the policy's gradient under two critics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CRITICS = {"hc-singleton": "hc", "q-rnn": "rnn"}
 
 
 class Variance(Experiment):
-    """The variance of the policy's gradient through hc-singleton and through q-rnn (Figure 2c).
+    """The variance of the policy's gradient through hc-singleton and through q-rnn (Figure 1c).
 
     One policy is trained with hc-singleton; two more critics, which never reach it, learn from the
     same batches. The paper: the gradient has less variance under H + C. The figure is the mean over
