@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from docs_scores import RESULTS
+from docs_scores import RESULTS, runs_of
 
+from belated.analysis.summary import summarise
 from belated.analysis.summary_files import markdown_table
+from belated.experiments.reproduce.clock import Clock
 
 ROUNDED = ", bfloat16"
 PARTS = ("quickest update", "products")
@@ -58,6 +60,12 @@ def scaling_table(asked: str) -> str:
     sizes = list(measured[methods[0]])
     rows = [[f"`{name}`", *(f"{measured[name][size]:.1f}" for size in sizes)] for name in methods]
     return markdown_table([what.replace("_", " "), *sizes], rows)
+
+
+def clock_table(folder: str) -> str:
+    """How long methods took to reach some returns: a folder of results/."""
+    header, rows = Clock().table(summarise(runs_of(folder), mixed=True))
+    return markdown_table(header, rows)
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ A table stands between two comments, and the first says what is in it:
     <!-- comparisons: paper -->
     <!-- throughput: FILE -->
     <!-- ratios: FILE METHOD METHOD ... -->
+    <!-- clock: FOLDER -->
     <!-- scaling: interval_length METHOD METHOD ... -->
     <!-- seeds: FILE NUMBER METHOD METHOD ... -->
     <!-- truth: METHOD METHOD ... -->
@@ -28,7 +29,7 @@ from pathlib import Path
 from docs_claims import claims_table, comparison_table
 from docs_examples import seeds_table, truth_table
 from docs_scores import RESULTS, ROOT, curve_table, score_table
-from docs_speeds import ratio_table, scaling_table, throughput_table
+from docs_speeds import clock_table, ratio_table, scaling_table, throughput_table
 
 
 def readme_table(heading: str) -> str:
@@ -47,6 +48,7 @@ TABLES = {
     "comparisons": comparison_table,
     "throughput": throughput_table,
     "ratios": ratio_table,
+    "clock": clock_table,
     "scaling": scaling_table,
     "seeds": seeds_table,
     "truth": truth_table,
