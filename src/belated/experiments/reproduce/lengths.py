@@ -10,7 +10,7 @@ import gymnasium as gym
 from belated.analysis.figures import points_against
 from belated.analysis.statistics import Estimate
 from belated.analysis.summary import Summary
-from belated.experiments.grid import LateTask
+from belated.experiments.grid import Contender, LateTask
 from belated.experiments.reproduce.base import Experiment, delayed
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LENGTHS = (5, 20, 50, 100, 200, 500)
 WHOLE_EPISODE = 1_000
+GAMMA = 0.999
+"""With the usual 0.99 what comes at the end of a long interval would count next to nothing."""
 """How long an episode is taken to be where Gymnasium does not say."""
 
 
@@ -38,6 +40,10 @@ class Lengths(Experiment):
         whole = gym.spec(env).max_episode_steps or WHOLE_EPISODE
         for length in (*(n for n in LENGTHS if n < whole), whole):
             yield delayed(env, str(length))
+
+    def contend(self, method: str) -> Iterable[Contender]:
+        """With a discount that looks as far ahead as the rewards are late."""
+        yield Contender(method, set={"gamma": GAMMA})
 
     def draw(self, summary: Summary) -> dict[str, Figure]:
         """Learning curves, and for each environment the scores against the length."""
