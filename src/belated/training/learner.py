@@ -15,7 +15,9 @@ from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch, stack
 from belated.experience.rollout import Rollout
 from belated.experience.step import Floats, ProblemShape
+from belated.kernels.dispatch import compute_in_place
 from belated.kernels.memory import compiler_options, keep_freed_memory
+from belated.training.provenance import usable_cores
 
 Leaves = list[jax.Array]
 
@@ -37,6 +39,7 @@ class Learner:
     def __init__(
         self, backbone: Backbone, shape: ProblemShape, seed: int, precision: str = "float32"
     ) -> None:
+        compute_in_place(usable_cores())  # first of all: it counts from the first computation on
         keep_freed_memory()
         parts: Any = (
             backbone,

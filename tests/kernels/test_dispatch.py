@@ -1,0 +1,46 @@
+"""Where a CPU computes does not change what it computes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from belated.kernels.dispatch import compute_in_place
+
+LEARN = """
+import os, resource
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import numpy as np, belated
+agent = belated.Agent("sac", belated.make("Pendulum-v1", interval=5), hidden=(64, 64), batch_size=8,
+                      learning_starts=20)
+agent.learn(40)
+leaves = [np.asarray(leaf).tobytes() for leaf in agent.learner.leaves]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+for _ in range(200):
+    agent.learner.act(np.zeros((1, 4), np.float32), np.zeros((1, 1), np.float32))
+waits = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before
+print(waits / 200, b"".join(leaves).hex())
+"""
+
+
+def learned(**environment: str) -> tuple[float, str]:
+    """How often an action waited for another thread, and the parameters in the end."""
+    env = os.environ | environment
+    done = subprocess.run([sys.executable, "-c", LEARN], env=env, capture_output=True, check=True)
+    waits, parameters = done.stdout.decode().split()
+    return float(waits), parameters
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cannot be kept to one core")
+def test_on_one_core_the_same_is_learned_in_place() -> None:
+    waits, here = learned()
+    waits_by_default, there = learned(JAX_CPU_ENABLE_ASYNC_DISPATCH="1")
+    assert waits < 0.2 * waits_by_default
+    assert here == there
+
+
+def test_with_more_cores_jax_is_left_alone() -> None:
+    assert not compute_in_place(cores=2)
