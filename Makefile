@@ -78,7 +78,7 @@ bench-discrete: $(INSTALLED)  ## the same for discrete actions, beside its DQN
 	$(BIN)/python benchmarks/throughput.py --discrete --json results/throughput_discrete.json
 	$(BIN)/python benchmarks/throughput.py --discrete --units 64 --json results/throughput_discrete_64.json
 
-bench-truth: $(INSTALLED)  ## agents with discrete actions beside the exact optimum (about an hour)
+bench-truth: $(INSTALLED)  ## agents with discrete actions beside the exact optimum (about half an hour of one core)
 	$(BIN)/python benchmarks/tabular_truth.py --out results/tabular_truth.json
 
 faults: $(INSTALLED)  ## kill runs more than a hundred times, load thousands of spoiled files
