@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 
+import jax
 import pytest
 
 from belated.kernels.dispatch import compute_in_place
 
+SETTING = "JAX_CPU_ENABLE_ASYNC_DISPATCH"
 LEARN = """
 import os, resource
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -28,7 +30,7 @@ print(waits / 200, b"".join(leaves).hex())
 
 def learned(**environment: str) -> tuple[float, str]:
     """How often an action waited for another thread, and the parameters in the end."""
-    env = os.environ | environment
+    env = {name: value for name, value in os.environ.items() if name != SETTING} | environment
     done = subprocess.run([sys.executable, "-c", LEARN], env=env, capture_output=True, check=True)
     waits, parameters = done.stdout.decode().split()
     return float(waits), parameters
@@ -37,10 +39,21 @@ def learned(**environment: str) -> tuple[float, str]:
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cannot be kept to one core")
 def test_on_one_core_the_same_is_learned_in_place() -> None:
     waits, here = learned()
-    waits_by_default, there = learned(JAX_CPU_ENABLE_ASYNC_DISPATCH="1")
+    waits_by_default, there = learned(**{SETTING: "1"})
     assert waits < 0.2 * waits_by_default
     assert here == there
 
 
-def test_with_more_cores_jax_is_left_alone() -> None:
-    assert not compute_in_place(cores=2)
+@pytest.mark.parametrize(
+    ("cores", "said", "left_alone"), [(1, None, False), (2, None, True), (1, "1", True)]
+)
+def test_jax_is_left_alone_with_more_cores_or_where_the_user_says_so(
+    monkeypatch: pytest.MonkeyPatch, cores: int, said: str | None, left_alone: bool
+) -> None:
+    changes: list[tuple[str, bool]] = []
+    monkeypatch.setattr(jax.config, "update", lambda name, value: changes.append((name, value)))
+    monkeypatch.delenv(SETTING, raising=False)
+    if said is not None:
+        monkeypatch.setenv(SETTING, said)
+    assert compute_in_place(cores) is not left_alone
+    assert changes == ([] if left_alone else [(SETTING.lower(), False)])

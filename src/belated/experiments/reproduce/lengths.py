@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 LENGTHS = (5, 20, 50, 100, 200, 500)
 WHOLE_EPISODE = 1_000
+"""How long an episode is taken to be where Gymnasium does not say."""
 GAMMA = 0.999
 """With the usual 0.99 what comes at the end of a long interval would count next to nothing."""
-"""How long an episode is taken to be where Gymnasium does not say."""
 
 
 class Lengths(Experiment):
