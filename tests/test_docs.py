@@ -80,6 +80,24 @@ def test_a_table_says_what_the_runs_say() -> None:
     assert row.startswith(f"| `crossq-hc-singleton` | {sum(last) / len(last):,.0f}, ")
 
 
+def test_a_table_of_differences_says_what_the_runs_say() -> None:
+    asked = "crossq crossq-hc-singleton oracle, until 60k"
+    header, _, base, other = tool("docs_scores").difference_table(asked).splitlines()
+    assert header == "|  | HalfCheetah | Hopper |"
+    means = {}
+    for name in ("crossq-hc-singleton", "oracle"):
+        scores = []
+        for file in (ROOT / "results/crossq/HalfCheetah-sum-n20").glob(f"{name}-s*/progress.csv"):
+            rows = [r for r in csv.DictReader(file.read_text().splitlines()) if r["return_mean"]]
+            last = [float(r["return_mean"]) for r in rows if 48_000 < float(r["step"]) <= 60_000]
+            scores.append(sum(last) / len(last))
+        means[name] = sum(scores) / len(scores)
+        assert len(scores) == 8
+    assert base.startswith(f"| `crossq-hc-singleton` | {means['crossq-hc-singleton']:,.0f} (")
+    gap = f"{means['oracle'] - means['crossq-hc-singleton']:,.0f}".replace("-", "−")
+    assert re.match(rf"\| `oracle` \| {gap} \(−[\d,]+ to −[\d,]+\), 8 seeds \|", other)
+
+
 def test_a_table_of_curves_says_what_the_runs_say() -> None:
     scores = tool("docs_scores")
     asked = "crossq-ablation lambda-5, at 20k 60k, of length_mean"
@@ -162,7 +180,7 @@ def test_a_comparison_is_of_the_declared_runs() -> None:
     longer = [*runs[:3], made("b", 1, return_mean=[0] * 6)]
     with pytest.raises(ValueError, match="different numbers of steps"):
         claims.between_methods("a > b", "t", longer, planned)
-    cut = [claims._cut(run, 5_000) for run in longer]
+    cut = [claims.cut(run, 5_000) for run in longer]
     assert claims.between_methods("a > b", "t", cut, planned).difference.value == 10 - 1.5
 
 

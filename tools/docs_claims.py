@@ -11,12 +11,12 @@ import math
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
-from docs_scores import RESULTS, ROOT, runs_of, typeset
+from docs_scores import RESULTS, ROOT, cut, runs_of, typeset
 
 from belated.analysis.comparison import difference, smallest_difference
 from belated.analysis.runs import Run
@@ -175,7 +175,7 @@ def comparisons(name: str) -> list[Compared]:
     planned = declared(*claim["folders"])
     runs = finished(runs_of(*claim["folders"]), planned)
     if "until" in claim:
-        runs = [_cut(run, claim["until"]) for run in runs]
+        runs = [cut(run, claim["until"]) for run in runs]
     tasks = claim.get("tasks") or list(dict.fromkeys(task for task, _, _ in planned))
     if "columns" in claim:
         return [between_columns(claim["columns"], task, runs, planned) for task in tasks]
@@ -209,11 +209,6 @@ def finished(runs: Sequence[Run], planned: Planned) -> list[Run]:
 
 def _key(run: Run) -> tuple[str, str, int]:
     return run.task, run.method, run.seed
-
-
-def _cut(run: Run, steps: int) -> Run:
-    """A run as if it had ended after so many steps."""
-    return replace(run, rows=tuple(row for row in run.rows if row["step"] <= steps))
 
 
 def between_methods(

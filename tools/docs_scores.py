@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
 
-from belated.analysis.runs import Run, find_runs
+from belated.analysis.comparison import difference
+from belated.analysis.runs import Run, by_task, find_runs
+from belated.analysis.statistics import estimate, mean
 from belated.analysis.summary import Group, summarise
 from belated.analysis.summary_files import markdown_table
-from belated.analysis.wording import as_number, between
+from belated.analysis.wording import as_number, between, signed
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
@@ -30,9 +33,13 @@ def score_table(asked: str) -> str:
         [f"`{method}`", *(_cell(summary.group(task, method), how) for task in summary.tasks)]
         for method in methods
     ]
-    short = [task.partition("-")[0] for task in summary.tasks]
-    header = short if len({*short}) == len(short) else summary.tasks
-    return markdown_table(["", *header], rows)
+    return markdown_table(["", *_short(summary.tasks)], rows)
+
+
+def _short(tasks: list[str]) -> list[str]:
+    """Names of tasks without what makes them late, if that tells them apart."""
+    short = [task.partition("-")[0] for task in tasks]
+    return short if len({*short}) == len(short) else tasks
 
 
 def _cell(group: Group | None, how: str) -> str:
@@ -40,8 +47,51 @@ def _cell(group: Group | None, how: str) -> str:
         return ""
     if how == "each seed":
         return typeset(", ".join(map(as_number, group.scores)))
-    seeds = f"{len(group.scores)} seed{'s' * (len(group.scores) > 1)}"
-    return typeset(f"{as_number(group.mean.value)}{between(group.mean)}, {seeds}")
+    return typeset(
+        f"{as_number(group.mean.value)}{between(group.mean)}, {_seeds(len(group.scores))}"
+    )
+
+
+def difference_table(asked: str) -> str:
+    """What changes make of a method, "FOLDER BASE METHOD METHOD ..., until 60k".
+
+    The first row has the base's mean score on each task, the others how far from it theirs are,
+    with intervals and numbers of seeds. Several folders are joined by "+"; "until" leaves out what
+    came after so many steps.
+    """
+    names, _, until = asked.partition(", until ")
+    folders, base, *methods = names.split()
+    runs = runs_of(*folders.split("+"))
+    if until:
+        runs = [cut(run, 1_000 * int(until.removesuffix("k"))) for run in runs]
+    require([base, *methods], [run.method for run in runs], folders)
+    grouped = {task: own for task, own in by_task(runs).items() if own.keys() & {*methods}}
+    rows = [
+        [f"`{method}`", *(_against(own, base, method) for own in grouped.values())]
+        for method in (base, *methods)
+    ]
+    return markdown_table(["", *_short([*grouped])], rows)
+
+
+def _against(runs: dict[str, list[Run]], base: str, method: str) -> str:
+    """A method's scores on a task less the base's; the base's own as they are."""
+    theirs, own = ([run.score() for run in runs.get(name, [])] for name in (base, method))
+    if not theirs or not own:
+        return ""
+    if method == base:
+        found, write = estimate([own], mean), as_number
+    else:
+        found, write = difference([own], [theirs]), signed
+    return typeset(f"{write(found.value)}{between(found, write)}, {_seeds(len(own))}")
+
+
+def _seeds(number: int) -> str:
+    return f"{number} seed{'s' * (number > 1)}"
+
+
+def cut(run: Run, steps: int) -> Run:
+    """A run as if it had ended after so many steps."""
+    return replace(run, rows=tuple(row for row in run.rows if row["step"] <= steps))
 
 
 def curve_table(asked: str) -> str:

@@ -4,6 +4,7 @@ A table stands between two comments, and the first says what is in it:
 
     <!-- scores: FOLDER METHOD METHOD ... -->
     <!-- scores: FOLDER METHOD METHOD ..., each seed -->
+    <!-- differences: FOLDER+FOLDER METHOD METHOD METHOD ..., until 60k -->
     <!-- curves: FOLDER METHOD METHOD ..., at 20k 40k, of length_mean, mean -->
     <!-- claims: paper -->
     <!-- comparisons: paper -->
@@ -28,7 +29,7 @@ from pathlib import Path
 
 from docs_claims import claims_table, comparison_table
 from docs_examples import seeds_table, truth_table
-from docs_scores import RESULTS, ROOT, curve_table, score_table
+from docs_scores import RESULTS, ROOT, curve_table, difference_table, score_table
 from docs_speeds import clock_table, ratio_table, scaling_table, throughput_table
 
 
@@ -43,6 +44,7 @@ def readme_table(heading: str) -> str:
 
 TABLES = {
     "scores": score_table,
+    "differences": difference_table,
     "curves": curve_table,
     "claims": claims_table,
     "comparisons": comparison_table,
