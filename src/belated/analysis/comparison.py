@@ -22,10 +22,13 @@ from belated.analysis.statistics import (
     bootstrap,
     checked_scores,
     checked_tasks,
+    error_of_mean,
+    error_of_resamples,
     mean,
     normal_quantile,
     proper_fraction,
     student_interval,
+    welch_freedom,
 )
 from belated.ranges import non_negative_int, positive_int
 
@@ -44,21 +47,24 @@ def difference(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> Estimate:
-    """``statistic(a) − statistic(b)`` with its interval, as in `estimate`.
+    """``statistic(a) − statistic(b)`` with its interval, as in `estimate`; of means, Welch's.
 
-    Both methods' seeds are resampled, each on its own. The numbers of seeds may differ; the tasks
-    have to be the same ones in the same order.
+    The numbers of seeds may differ; the tasks have to be the same ones in the same order.
 
     >>> value, low, high = difference([[5.0, 6.0, 7.0]], [[1.0, 2.0, 3.0]])
     >>> print(f"{value} in {low:.1f} to {high:.1f}")
-    4.0 in 1.8 to 6.2
+    4.0 in 1.7 to 6.3
     """
     first, second = _same_tasks(a, b)
     generator = np.random.default_rng(non_negative_int(seed, "The seed"))
-    replicates = bootstrap(first, statistic, resamples, generator)
-    replicates = replicates - bootstrap(second, statistic, resamples, generator)
     value = float(statistic(first)) - float(statistic(second))
-    return student_interval(value, replicates, first + second, level)
+    if statistic is mean:
+        error = math.hypot(error_of_mean(first), error_of_mean(second))
+    else:
+        replicates = bootstrap(first, statistic, resamples, generator)
+        replicates = replicates - bootstrap(second, statistic, resamples, generator)
+        error = error_of_resamples(replicates, first + second)
+    return student_interval(value, error, first + second, level)
 
 
 def ratio(
@@ -87,7 +93,8 @@ def ratio(
     # How much each score moves the ratio: for the interval's degrees of freedom.
     others = [y * x.mean() / y.mean() ** 2 for x, y in zip(above, below, strict=True)]
     value = float(np.mean([scores.mean() for scores in shares]))
-    return student_interval(value, replicates, shares + others, level)
+    drawn = shares + others
+    return student_interval(value, error_of_resamples(replicates, drawn), drawn, level)
 
 
 def probability_of_improvement(a: Strata, b: Strata, *, level: float = 0.95) -> Estimate:
@@ -197,8 +204,8 @@ def smallest_difference(
 ) -> float:
     """The smallest true difference of means in one task that so many seeds would likely show.
 
-    For a two-sample t-test at this level and power, and the pooled spread of the scores given; it
-    is only as good as that spread, which few seeds tell badly.
+    For Welch's t-test at this level and power, and the spread of the scores given; it is only as
+    good as that spread, which few seeds tell badly.
 
     Args:
         a: the scores of one method in one task.
@@ -211,17 +218,16 @@ def smallest_difference(
 
     Example:
         >>> print(f"{smallest_difference([10, 12, 14, 16], [11, 12, 13, 14]):.1f}")
-        4.9
+        5.3
     """
     x, y = checked_scores(a, "The scores of a"), checked_scores(b, "The scores of b")
     level, power = proper_fraction(level, "The level"), proper_fraction(power, "The power")
     if power <= 1 - level:
         raise ValueError(f"The power must be above 1 − level = {1 - level:.3g}, got {power}.")
-    n, m = len(x), len(y)
-    if min(n, m) < 2:
-        return math.nan
-    spread = math.sqrt((np.var(x) * n + np.var(y) * m) / (n + m - 2))
-    return spread * math.sqrt(1 / n + 1 / m) * _noncentrality(n + m - 2, level, power)
+    error = math.hypot(error_of_mean([x]), error_of_mean([y]))
+    if math.isnan(error) or error == 0:
+        return error
+    return error * _noncentrality(welch_freedom([x, y]), level, power)
 
 
 def _win_variance(probability: float, sizes: npt.NDArray[np.int64]) -> float:
@@ -231,7 +237,7 @@ def _win_variance(probability: float, sizes: npt.NDArray[np.int64]) -> float:
     return float((p * (1 - p) * (1 + correlated) / sizes.prod(axis=1)).sum()) / len(sizes) ** 2
 
 
-def _noncentrality(freedom: int, level: float, power: float) -> float:
+def _noncentrality(freedom: float, level: float, power: float) -> float:
     """How many standard errors a difference must have for a t-test to show it."""
     from scipy import optimize, stats
 
