@@ -131,13 +131,17 @@ def test_a_verdict_needs_every_comparison(sides: list[int], verdict: str) -> Non
     claims = tool("docs_claims")
     intervals = {1: (5, 1, 9), 0: (5, -1, 11), -1: (-5, -9, -1)}
     compared = [
-        claims.Compared("a − b", "task", 0, "4 and 4", Estimate(*intervals[side])) for side in sides
+        claims.Compared("a − b", "task", 0, "4 and 4", *[Estimate(*intervals[side])] * 2)
+        for side in sides
     ]
     assert [each.side for each in compared] == sides
     assert claims.verdict_of_comparisons(compared)[0] == verdict
     # One run that is missing, and nothing is shown.
     waiting = [dataclasses.replace(each, missing=1) for each in compared]
     assert claims.verdict_of_comparisons(waiting)[0] == "open"
+    # What would not stand out among so many refutes nothing.
+    chance = [dataclasses.replace(each, strictly=Estimate(-5, -11, 1)) for each in compared]
+    assert claims.verdict_of_comparisons(chance)[0] == verdict.replace("refuted", "open")
 
 
 @pytest.mark.parametrize("interval", [(5, 5, 5), (0, 0, 0), (5, math.nan, math.nan)])
@@ -173,6 +177,13 @@ def test_a_comparison_is_of_the_declared_runs() -> None:
     short = [*runs[:3], made("b", 1, return_mean=[0, 0, 0, 5])]
     part = claims.between_methods("a > b", "t", claims.finished(short, planned), planned)
     assert (part.missing, part.seeds) == (1, "2 and 1")
+    # Of many comparisons one may look large: it takes a wider interval to refute a claim.
+    how = claims.How(level=0.99)
+    strict = claims.between_methods("a > b", "t", claims.finished(runs, planned), planned, how)
+    assert strict.strictly.high > strict.difference.high
+    whole_runs = claims.How(score=claims.average)
+    flat = claims.between_methods("a > b", "t", runs, planned, whole_runs)
+    assert flat.difference.value == pytest.approx((10 - 4) / 5)
     with pytest.raises(ValueError, match="No grid declares t/b-s7"):
         claims.finished([*runs[:3], made("b", 7, return_mean=[0] * 5)], planned)
     with pytest.raises(ValueError, match="No grid declares typo"):
@@ -191,6 +202,9 @@ def test_columns_are_compared_within_runs() -> None:
     compared = claims.between_columns("x > y", "t", runs, planned)
     assert compared.difference.value == pytest.approx(4.5)
     assert (compared.missing, compared.seeds) == (1, "2")
+    relative = claims.between_columns("x / y > y", "t", runs, planned)
+    assert relative.what == "`x` / `y` − `y`"
+    assert relative.difference.value == pytest.approx((6 / 2 + 7 / 2) / 2 - 2)
     with pytest.raises(ValueError, match="has no z"):
         claims.between_columns("x > z", "t", runs, planned)
 
@@ -198,6 +212,15 @@ def test_columns_are_compared_within_runs() -> None:
 def test_a_run_that_falls_back_does_not_stay() -> None:
     claims = tool("docs_claims")
     assert claims.best_five(np.array([0, 9, 9, 9, 9, 4, 0.0])) == 8
+
+
+def test_hopes_are_judged_by_the_declared_runs() -> None:
+    claims = tool("docs_claims")
+    hope = claims.claims()["hoped-lowest"]
+    verdict, seen = claims.verdict_on_reaching(hope)
+    assert verdict == "reached"
+    assert claims.verdict_on_reaching(hope | {"reaches": 1e5}) == ("missed", seen)
+    assert claims.verdict_on_reaching(hope | {"statistic": "mean"})[1] != seen
 
 
 def test_tables_of_examples_and_speeds_say_what_their_files_say() -> None:
@@ -222,11 +245,11 @@ def test_tables_of_examples_and_speeds_say_what_their_files_say() -> None:
 
 def test_verdicts_on_the_theory_are_those_of_its_page() -> None:
     tables = tool("docs_claims")
-    assert {tables.verdict_on(name)[0] for name in tables.claims()} <= {
-        "confirmed",
-        "refuted",
-        "open",
-    }
+    hoped = tables.claims_of("hoped")
+    assert {tables.verdict_on(name)[0] for name in hoped} <= {"reached", "missed", "open"}
+    others = [name for name in tables.claims() if name not in hoped]
+    words = {tables.verdict_on(name)[0] for name in others}
+    assert words <= {"confirmed", "refuted", "open"}
     verdicts = {name: tables.verdict_on(name)[0] for name in ("fact-1", "fact-2", "fact-3", "sums")}
     assert list(verdicts.values()) == ["confirmed", "confirmed", "refuted", "refuted"]
     # This one says that something does not hold, and it does not.

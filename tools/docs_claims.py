@@ -1,8 +1,10 @@
 """Tables of claims: verdicts on those of results/claims.toml, and the comparisons behind them.
 
-A claim about learning is confirmed if the interval of every difference is on the claimed side of 0,
-and refuted if that of one is on the other side. Otherwise it is open. A difference counts when all
-runs that were declared for it are there.
+A claim about learning is confirmed if the interval of every difference is on the claimed side of
+0: that all of them are there by chance is no likelier than that one is. It is refuted if that of
+one is on the other side. One of many may be there by chance, so for this the intervals of a claim
+are so wide that all of them together hold in 95 of 100 cases (Bonferroni's). Otherwise it is open.
+A difference counts when all runs that were declared for it are there.
 """
 
 from __future__ import annotations
@@ -10,17 +12,17 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from docs_scores import RESULTS, ROOT, cut, runs_of, typeset
 
 from belated.analysis.comparison import difference, smallest_difference
 from belated.analysis.runs import Run
-from belated.analysis.statistics import Estimate, estimate, mean
+from belated.analysis.statistics import Estimate, estimate, iqm, mean
 from belated.analysis.summary_files import markdown_table
 from belated.analysis.wording import as_number, between, signed
 from belated.experiments.grid import Grid
@@ -77,6 +79,8 @@ def verdict_on(name: str) -> Verdict:
         return verdict_of_the_theory(claim)
     if "stays" in claim:
         return verdict_on_staying(claim)
+    if "reaches" in claim:
+        return verdict_on_reaching(claim)
     return verdict_of_comparisons(comparisons(name))
 
 
@@ -96,7 +100,9 @@ def verdict_of_the_theory(claim: Claim) -> Verdict:
     seen = [evidence for _, evidence in failed or rows if evidence][:1]
     if "instead" in claim:
         seen.append(claim["instead"])
-    return ("refuted" if failed else "confirmed"), "; ".join(seen) or "exact, by enumeration"
+    return ("refuted" if failed else "confirmed"), "; ".join(
+        seen
+    ) or "in every problem that was tried, each solved exactly"
 
 
 @cache
@@ -124,6 +130,7 @@ class Compared:
         missing: how many runs that were declared for it are not there yet.
         seeds: how many each side has.
         difference: with its interval; None if one side has no runs at all.
+        strictly: the same with the wider interval that can refute a claim.
         smallest: the smallest difference that so many seeds would probably have shown.
     """
 
@@ -132,22 +139,28 @@ class Compared:
     missing: int
     seeds: str = ""
     difference: Estimate | None = None
+    strictly: Estimate | None = None
     smallest: float = math.nan
 
     @property
     def side(self) -> int:
-        """1 if the difference is shown to be on the claimed side of 0, −1 on the other, else 0.
+        """1 if the difference is shown to be on the claimed side of 0, −1 on the other, else 0."""
+        return self._side(self.difference)
+
+    @property
+    def refutes(self) -> bool:
+        """Whether it is on the other side beyond what one of so many may be by chance."""
+        return self._side(self.strictly) < 0
+
+    def _side(self, found: Estimate | None) -> int:
+        """Which side of 0 an interval is on, if that shows anything.
 
         Nothing is shown before all runs are there: whoever stops when it suits finds what they
         like. Nor is it by scores without any spread, of which an interval knows nothing.
         """
-        if (
-            self.missing
-            or self.difference is None
-            or not self.difference.low < self.difference.high
-        ):
+        if self.missing or found is None or not found.low < found.high:
             return 0
-        return int(self.difference.low > 0) - int(self.difference.high < 0)
+        return int(found.low > 0) - int(found.high < 0)
 
 
 def verdict_of_comparisons(compared: Sequence[Compared]) -> Verdict:
@@ -158,14 +171,29 @@ def verdict_of_comparisons(compared: Sequence[Compared]) -> Verdict:
     counts = {
         "as claimed": sides.count(1),
         "the other way round": sides.count(-1),
-        "not told apart": sum(not each.side and not each.missing for each in compared),
+        "no difference shown": sum(not each.side and not each.missing for each in compared),
         "not run to the end": sum(each.missing > 0 for each in compared),
     }
     seen = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     seen = f"of {len(compared)} comparisons {seen}" if len(compared) > 1 else seen[2:]
-    if -1 in sides:
+    if any(each.refutes for each in compared):
         return "refuted", seen
     return ("confirmed" if set(sides) == {1} else "open"), seen
+
+
+class How(NamedTuple):
+    """How runs are compared.
+
+    Attributes:
+        score: what a run is judged by.
+        level: how often the interval that can refute a claim should hold the truth.
+    """
+
+    score: Callable[[Run], float] = Run.score
+    level: float = 0.95
+
+
+USUAL = How()
 
 
 @cache
@@ -177,14 +205,12 @@ def comparisons(name: str) -> list[Compared]:
     if "until" in claim:
         runs = [cut(run, claim["until"]) for run in runs]
     tasks = claim.get("tasks") or list(dict.fromkeys(task for task, _, _ in planned))
-    if "columns" in claim:
-        return [between_columns(claim["columns"], task, runs, planned) for task in tasks]
     metric = claim.get("metric", "return_mean")
-    return [
-        between_methods(pair, task, runs, planned, metric)
-        for pair in claim["pairs"]
-        for task in tasks
-    ]
+    score = partial(average if claim.get("whole") else Run.score, column=metric)
+    pairs = [claim["columns"]] if "columns" in claim else claim["pairs"]
+    how = How(score, level=1 - 0.05 / (len(pairs) * len(tasks)))
+    compare = between_columns if "columns" in claim else between_methods
+    return [compare(pair, task, runs, planned, how) for pair in pairs for task in tasks]
 
 
 @cache
@@ -212,7 +238,7 @@ def _key(run: Run) -> tuple[str, str, int]:
 
 
 def between_methods(
-    pair: str, task: str, runs: Sequence[Run], planned: Planned, metric: str = "return_mean"
+    pair: str, task: str, runs: Sequence[Run], planned: Planned, how: How = USUAL
 ) -> Compared:
     """The comparison that "A > B" or "A > 0.95 B" asks for, on one task.
 
@@ -231,14 +257,14 @@ def between_methods(
         return Compared(what, task, missing)
     if len({run.steps for run in one + two}) > 1:
         raise ValueError(f"{first} and {second} have different numbers of steps on {task}.")
-    a = [run.score(metric) for run in one]
-    b = [factor * run.score(metric) for run in two]
+    a, b = [how.score(run) for run in one], [factor * how.score(run) for run in two]
     return Compared(
         what,
         task,
         missing,
         seeds=f"{len(a)} and {len(b)}",
         difference=difference([a], [b]),
+        strictly=difference([a], [b], level=how.level),
         smallest=smallest_difference(a, b),
     )
 
@@ -250,19 +276,31 @@ def _due(planned: Planned, task: str, method: str) -> int:
     return count
 
 
-def between_columns(pair: str, task: str, runs: Sequence[Run], planned: Planned) -> Compared:
-    """The comparison "A > B" of two columns of the same runs, each averaged over the whole run."""
+def between_columns(
+    pair: str, task: str, runs: Sequence[Run], planned: Planned, how: How = USUAL
+) -> Compared:
+    """The comparison "A > B" of two columns of the same runs, each averaged over the whole run.
+
+    A side may also be the ratio of two columns, "A / B".
+    """
     first, second = pair.split(" > ")
-    what = f"`{first}` − `{second}`"
+    what = " − ".join(re.sub(r"[^ /]+", r"`\g<0>`", side) for side in (first, second))
     due = sum(key[0] == task for key in planned)
     own = [run for run in runs if run.task == task]
     if not own:
         return Compared(what, task, missing=due)
-    gaps = [_average(run, first) - _average(run, second) for run in own]
-    return Compared(what, task, due - len(gaps), str(len(gaps)), estimate([gaps], mean))
+    gaps = [[_side_of(run, first) - _side_of(run, second) for run in own]]
+    both = estimate(gaps, mean), estimate(gaps, mean, level=how.level)
+    return Compared(what, task, due - len(own), str(len(own)), *both)
 
 
-def _average(run: Run, column: str) -> float:
+def _side_of(run: Run, columns: str) -> float:
+    above, *below = (average(run, column) for column in columns.split(" / "))
+    return above / below[0] if below else above
+
+
+def average(run: Run, column: str = "return_mean") -> float:
+    """The mean of a column over the whole run."""
     values = run.curve(column).values
     if not len(values):
         raise ValueError(f"{run.name} has no {column}.")
@@ -281,6 +319,20 @@ def verdict_on_staying(claim: Claim) -> Verdict:
     if fallen:
         return "refuted", seen
     return ("confirmed" if len(runs) == len(planned) else "open"), seen
+
+
+def verdict_on_reaching(claim: Claim) -> Verdict:
+    """Whether a method's scores on a task are as high as was hoped."""
+    statistic = {"mean": mean, "iqm": iqm, "lowest": lambda strata: min(strata[0])}
+    planned = declared(*claim["folders"])
+    (task,) = claim["tasks"]
+    runs = finished(runs_of(*claim["folders"]), planned)
+    scores = [run.score() for run in runs if (run.task, run.method) == (task, claim["method"])]
+    missing = _due(planned, task, claim["method"]) - len(scores)
+    if missing:
+        return "open", f"{missing} runs are missing"
+    value = statistic[claim["statistic"]]([scores])
+    return ("reached" if value >= claim["reaches"] else "missed"), as_number(value)
 
 
 def best_five(values: np.ndarray[Any, Any]) -> float:
