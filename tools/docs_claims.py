@@ -22,7 +22,7 @@ from docs_scores import RESULTS, ROOT, cut, runs_of, typeset
 
 from belated.analysis.comparison import difference, smallest_difference
 from belated.analysis.runs import Run
-from belated.analysis.statistics import Estimate, estimate, iqm, mean
+from belated.analysis.statistics import Estimate, Statistic, estimate, iqm, mean
 from belated.analysis.summary_files import markdown_table
 from belated.analysis.wording import as_number, between, signed
 from belated.experiments.grid import Grid
@@ -323,7 +323,7 @@ def verdict_on_staying(claim: Claim) -> Verdict:
 
 def verdict_on_reaching(claim: Claim) -> Verdict:
     """Whether a method's scores on a task are as high as was hoped."""
-    statistic = {"mean": mean, "iqm": iqm, "lowest": lambda strata: min(strata[0])}
+    statistics: dict[str, Statistic] = {"mean": mean, "iqm": iqm, "lowest": lambda s: min(s[0])}
     planned = declared(*claim["folders"])
     (task,) = claim["tasks"]
     runs = finished(runs_of(*claim["folders"]), planned)
@@ -331,7 +331,7 @@ def verdict_on_reaching(claim: Claim) -> Verdict:
     missing = _due(planned, task, claim["method"]) - len(scores)
     if missing:
         return "open", f"{missing} runs are missing"
-    value = statistic[claim["statistic"]]([scores])
+    value = statistics[claim["statistic"]]([np.array(scores)])
     return ("reached" if value >= claim["reaches"] else "missed"), as_number(value)
 
 

@@ -14,7 +14,7 @@ from references import quick_options
 from small_agents import delayed, small_agent
 
 from belated import Agent
-from belated.training import checkpoint, learner
+from belated.training import checkpoint, learner, row_files
 
 STEPS = 400
 
@@ -22,7 +22,7 @@ STEPS = 400
 def main(folder: Path, method: str, envs: int) -> None:
     """Learn what is left of the run."""
     vars(learner)["compiler_options"] = quick_options  # else most of the time would go there
-    checkpoint.ROWS_IN_A_FILE = 32
+    row_files.ROWS_IN_A_FILE = 32
     if checkpoint.exists(folder):
         agent = Agent.load(folder, delayed())
     else:

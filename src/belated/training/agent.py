@@ -36,6 +36,7 @@ from belated.training.interrupt import Interrupt
 from belated.training.learner import Learner, LearningError
 from belated.training.logging import Journal, Row
 from belated.training.loop import Loop
+from belated.training.plausible import require_plausible
 from belated.training.progress import ProgressBar
 from belated.training.session import Session
 
@@ -453,7 +454,7 @@ class Agent:
         with checkpoint.reading(path):
             spaces = Spaces.restored(manifest["spaces"])
             method = from_json(manifest["method"])
-            checkpoint.require_plausible(method.trained, spaces.shape, saved.state_size)
+            require_plausible(method.trained, spaces.shape, saved.state_size)
             agent._set_up(method, spaces, non_negative_int(manifest["seed"], "The seed"))
             agent.learner.leaves = saved.state(agent.learner.state)
             agent.steps = non_negative_int(manifest["steps"], "The number of steps")

@@ -15,14 +15,11 @@ memory is taken for it.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
-import itertools
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +29,13 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
-from belated.backbones import Backbone
 from belated.experience.base import Log
-from belated.experience.step import ProblemShape
-from belated.training.persistence import sync, sync_folder, write_whole
+from belated.training import row_files
+from belated.training.persistence import write_whole
+from belated.training.row_files import RowFile
 
 FORMAT = 4
 MANIFEST = "manifest.json"
-ROWS_IN_A_FILE = 16_384
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -55,35 +51,6 @@ class CheckpointError(ValueError):
     """A saved agent that is damaged, of another version, or no saved agent at all."""
 
 
-@dataclass
-class _RowFile:
-    """Rows of one lane, one after another."""
-
-    name: str
-    lane: int
-    first: int  # the number of its first row
-    rows: int = 0
-    size: int = 0  # in bytes
-    hash: Any = field(default_factory=hashlib.sha256)
-
-    @property
-    def end(self) -> int:
-        """The number of the row after its last one."""
-        return self.first + self.rows
-
-    def append(self, folder: Path, records: npt.NDArray[Any]) -> None:
-        """Write more rows; what a crash may have left behind those that count is cut off."""
-        data = records.tobytes()
-        with (folder / self.name).open("r+b" if self.rows else "wb") as file:
-            file.seek(self.size)
-            file.truncate()
-            file.write(data)
-            sync(file)
-        self.rows += len(records)
-        self.size += len(data)
-        self.hash.update(data)
-
-
 @dataclass(frozen=True)
 class Checkpoint:
     """What a process knows of a checkpoint that it has written or read last."""
@@ -92,7 +59,7 @@ class Checkpoint:
     digest: str
     """Of the manifest: whether the folder still holds that checkpoint."""
     generation: int
-    row_files: tuple[_RowFile, ...] = ()
+    rows: tuple[RowFile, ...] = ()
 
 
 def write(
@@ -137,13 +104,13 @@ def write(
     put(f"journal.{generation}.json", json.dumps(journal).encode(), _LARGEST_JOURNAL)
     leaves = safetensors.numpy.save(_contiguous(named_leaves(state)))
     put(f"state.{generation}.safetensors", leaves, len(leaves))
-    row_files: tuple[_RowFile, ...] = ()
+    rows: tuple[RowFile, ...] = ()
     if loop is not None:
         arrays = safetensors.numpy.save(_contiguous(loop))
         put(f"loop.{generation}.safetensors", arrays, _LARGEST_LOOP)
-        earlier = last.row_files if last is not None and _holds(folder, last) else ()
-        row_files = _append(folder, logs, earlier, generation)
-        for each in row_files:
+        earlier = last.rows if last is not None and _holds(folder, last) else ()
+        rows = row_files.append(folder, logs, earlier, generation)
+        for each in rows:
             files[each.name] = {"bytes": each.size, "sha256": each.hash.hexdigest()}
     document = {
         "format": FORMAT,
@@ -152,11 +119,11 @@ def write(
         "files": files,
         "rows": [
             {"file": each.name, "lane": each.lane, "first": each.first, "rows": each.rows}
-            for each in row_files
+            for each in rows
         ],
     }
     digest = _commit(folder, document)
-    return Checkpoint(folder.resolve(), digest, generation, row_files)
+    return Checkpoint(folder.resolve(), digest, generation, rows)
 
 
 def forget_replay(folder: Path) -> None:
@@ -209,29 +176,6 @@ def _holds(folder: Path, last: Checkpoint) -> bool:
     if last.folder != folder.resolve() or not (folder / MANIFEST).is_file():
         return False
     return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest() == last.digest
-
-
-def _append(
-    folder: Path, logs: Sequence[Log], earlier: Sequence[_RowFile], generation: int
-) -> tuple[_RowFile, ...]:
-    """Write the rows that were settled since; leave out files whose rows are needed no more."""
-    kept: list[_RowFile] = []
-    for lane, log in enumerate(logs):
-        own = [
-            replace(each, hash=each.hash.copy())
-            for each in earlier
-            if each.lane == lane and each.end > log.oldest
-        ]
-        done = own[-1].end if own else log.oldest
-        while done < log.settled:
-            if not own or own[-1].rows == ROWS_IN_A_FILE:
-                own.append(_RowFile(f"replay.{generation}.{lane}.{done}.rows", lane, done))
-            end = min(log.settled, own[-1].first + ROWS_IN_A_FILE)
-            own[-1].append(folder, log.records(done, end))
-            done = end
-        kept += own
-    sync_folder(folder)
-    return tuple(kept)
 
 
 def find(folder: Path) -> Path:
@@ -348,62 +292,24 @@ class Reader:
 
     def fill(self, logs: Sequence[Log]) -> Checkpoint:
         """Put the saved rows into logs; return what there is to append to."""
-        row_files = []
+        rows = []
         with reading(self.folder):
             for row in _as(list, self.manifest["rows"]):
-                file = _RowFile(*(row[key] for key in ("file", "lane", "first", "rows")))
+                file = RowFile(*(row[key] for key in ("file", "lane", "first", "rows")))
                 numbers = [_as(int, getattr(file, name)) for name in ("lane", "first", "rows")]
-                if min(numbers) < 0 or file.lane >= len(logs) or file.rows > ROWS_IN_A_FILE:
+                if (
+                    min(numbers) < 0
+                    or file.lane >= len(logs)
+                    or file.rows > row_files.ROWS_IN_A_FILE
+                ):
                     raise CheckpointError(f"{self.folder} has rows that cannot be: {row}.")
                 log = logs[file.lane]
                 file.size = file.rows * log.record_type.itemsize
                 data = self._data(file.name, file.size)
                 file.hash.update(data)
                 log.put(file.first, np.frombuffer(data, log.record_type))
-                row_files.append(file)
-        return Checkpoint(self.folder.resolve(), self._digest, self._generation, tuple(row_files))
-
-
-def require_plausible(backbone: Backbone, shape: ProblemShape, size: int) -> None:
-    """Refuse a backbone whose state would not fit so many bytes, before memory is taken for it.
-
-    Raises:
-        CheckpointError: if it asks for more.
-    """
-    _require_plausible_networks(backbone, shape, size // 4)
-    # Networks are drawn with NumPy, which takes memory; all else is only traced here.
-    leaves = jax.tree.leaves(jax.eval_shape(lambda: backbone.init(0, shape)))
-    wanted = sum(math.prod(leaf.shape) * 4 for leaf in leaves)
-    if wanted > size:
-        raise CheckpointError(f"A state of {size} bytes cannot be one of {wanted}.")
-
-
-def _require_plausible_networks(backbone: Backbone, shape: ProblemShape, numbers: int) -> None:
-    """Refuse layers that so many numbers cannot hold."""
-    for name, value in _settings(backbone):
-        widths = value if isinstance(value, tuple) else (value, value)
-        if isinstance(value, tuple) or name.endswith("units"):
-            products = [m * n for m, n in itertools.pairwise((1, *widths))]
-        elif name in ("reach", "num_critics"):
-            products = [value * shape.step_size]
-        else:
-            continue
-        if max(products) > numbers:
-            raise CheckpointError(f"A state of {numbers} numbers cannot have {name} = {value}.")
-    if shape.step_size > numbers:
-        raise CheckpointError(f"A state of {numbers} numbers cannot be one for {shape}.")
-
-
-def _settings(part: Any) -> Iterator[tuple[str, Any]]:
-    """The whole numbers, and tuples of them, among a part's settings and those of its parts."""
-    for each in dataclasses.fields(part):
-        value = getattr(part, each.name)
-        if dataclasses.is_dataclass(value):
-            yield from _settings(value)
-        elif isinstance(value, int) or (
-            isinstance(value, tuple) and all(isinstance(number, int) for number in value)
-        ):
-            yield each.name, value
+                rows.append(file)
+        return Checkpoint(self.folder.resolve(), self._digest, self._generation, tuple(rows))
 
 
 def _as(kind: type[Any], value: Any) -> Any:
