@@ -15,11 +15,12 @@ conditions are then linear algebra.
 from belated.tabular import examples
 from belated.tabular.claims import Claim, check_claims
 from belated.tabular.conditions import Invariance, Witness, reward_invariance, value_invariance
-from belated.tabular.drmdp import TabularDRMDP, Unrolled, unroll
+from belated.tabular.drmdp import TabularDRMDP
 from belated.tabular.environment import TabularEnv
 from belated.tabular.markov import best_markov, best_stochastic_markov
 from belated.tabular.policy_iteration import improve, iterate
 from belated.tabular.random_problems import random_policy, random_problem
+from belated.tabular.unrolling import Unrolled, unroll
 from belated.tabular.values import (
     EndlessError,
     expected_return,

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from belated.tabular.drmdp import Floats, TabularDRMDP, Trajectory, Unrolled
+from belated.tabular.drmdp import Floats, TabularDRMDP, Trajectory
+from belated.tabular.unrolling import Unrolled
 from belated.tabular.values import TOLERANCE, scale_of
 
 Tables = tuple[list[Trajectory], list[Trajectory], Floats]

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from belated.tabular.drmdp import Floats, Ints, Unrolled
+from belated.tabular.drmdp import Floats, Ints
+from belated.tabular.unrolling import Unrolled
 from belated.tabular.values import (
     EndlessError,
     expected_return,

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from belated.tabular.drmdp import Floats, Unrolled
+from belated.tabular.drmdp import Floats
+from belated.tabular.unrolling import Unrolled
 from belated.tabular.values import expected_return, greedy
 
 Evaluate = Callable[[Floats], Floats]

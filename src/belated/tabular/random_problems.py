@@ -7,15 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from belated.tabular.drmdp import (
-    Ends,
-    Floats,
-    Reward,
-    TabularDRMDP,
-    Trajectory,
-    Unrolled,
-    unroll,
-)
+from belated.tabular.drmdp import Ends, Floats, Reward, TabularDRMDP, Trajectory
+from belated.tabular.unrolling import Unrolled, unroll
 from belated.tabular.values import spread
 
 Kind = Literal["sum", "r_c", "separable", "monotone", "any"]

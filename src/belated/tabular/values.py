@@ -16,7 +16,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import MatrixRankWarning, spsolve
 
-from belated.tabular.drmdp import Floats, Ints, Unrolled
+from belated.tabular.drmdp import Floats, Ints
+from belated.tabular.unrolling import Unrolled
 
 Matrix = Any
 """A NumPy array for small problems, else a sparse matrix."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from belated.tabular import examples
 from belated.tabular.claims.claim import Claim
-from belated.tabular.drmdp import Ends, Floats, Unrolled, unroll
+from belated.tabular.drmdp import Ends, Floats
 from belated.tabular.policy_iteration import improve, iterate
+from belated.tabular.unrolling import Unrolled, unroll
 from belated.tabular.values import expected_return, ordinary_q, q_values, spread, uniform, visits
 
 

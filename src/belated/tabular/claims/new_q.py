@@ -17,9 +17,10 @@ from belated.tabular.claims.claim import (
     Claim,
 )
 from belated.tabular.conditions import largest_interaction, reward_invariance, value_invariance
-from belated.tabular.drmdp import Ends, Floats, TabularDRMDP, Unrolled, unroll
+from belated.tabular.drmdp import Ends, Floats, TabularDRMDP
 from belated.tabular.policy_iteration import improve
 from belated.tabular.random_problems import random_policy, random_problem
+from belated.tabular.unrolling import Unrolled, unroll
 from belated.tabular.values import (
     TOLERANCE,
     expected_return,

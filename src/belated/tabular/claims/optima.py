@@ -23,12 +23,13 @@ from belated.tabular.claims.claim import (
     Claim,
 )
 from belated.tabular.conditions import reward_invariance
-from belated.tabular.drmdp import Ends, Reward, TabularDRMDP, Unrolled, unroll
+from belated.tabular.drmdp import Ends, Reward, TabularDRMDP
 from belated.tabular.markov import best_markov
 from belated.tabular.random_problems import (
     Kind,
     random_problem,
 )
+from belated.tabular.unrolling import Unrolled, unroll
 from belated.tabular.values import TOLERANCE, expected_return, optimal, scale_of
 
 # ---------------------------------------------------------------- Fact 1

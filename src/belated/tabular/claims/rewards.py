@@ -10,7 +10,8 @@ import numpy as np
 from belated.envs.rewards import IntervalReward, Max, Square, Sum, WeightedSum, Window
 from belated.tabular.claims.claim import Claim
 from belated.tabular.conditions import reward_invariance
-from belated.tabular.drmdp import TabularDRMDP, Trajectory, unroll
+from belated.tabular.drmdp import TabularDRMDP, Trajectory
+from belated.tabular.unrolling import unroll
 
 _PER_STEP = (-2.0, 0.5, 1.0, 3.0)
 
