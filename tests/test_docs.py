@@ -230,6 +230,13 @@ def test_tables_of_examples_and_speeds_say_what_their_files_say() -> None:
     trips = examples.seeds_table("traffic_light.json trip_time dqn")
     assert trips.splitlines()[-1] == "| `dqn` | 63.8 | 710.4 | 150.1 |"
     assert examples.truth_table("dqn q-rnn").splitlines()[-1] == "| 11 of 23 | 23 of 23 |"
+    credit = tool("credit")
+    line = {"task": "t", "method": "m", "seed": 1, "correlation": 0.5}
+    other, newer = line | {"seed": 0}, line | {"correlation": 0.7}
+    assert credit.merged([line, other], [newer]) == [other, newer]
+    told = json.loads((ROOT / "results/credit.json").read_text())
+    first = next(line for line in told if line["method"] == "crossq-rrd")
+    assert f" {first['correlation']:.2f}" in credit.credit_table("crossq-rrd").splitlines()[-1]
     report = json.loads((ROOT / "results/throughput.json").read_text())
     ratios = [report["methods"][f"sac{end}"]["ratio_to_sb3"] for end in ("", ", bfloat16")]
     row = speeds.ratio_table("throughput.json sac").splitlines()[-1]
@@ -237,6 +244,7 @@ def test_tables_of_examples_and_speeds_say_what_their_files_say() -> None:
     assert f" {ratios[0]:.2f} " in speeds.throughput_table("throughput.json")
     for table in (
         examples.truth_table,
+        credit.credit_table,
         lambda name: examples.seeds_table(f"inventory.txt x {name}"),
     ):
         with pytest.raises(ValueError, match="no runs of typo"):

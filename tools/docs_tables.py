@@ -14,11 +14,12 @@ A table stands between two comments, and the first says what is in it:
     <!-- scaling: interval_length METHOD METHOD ... -->
     <!-- seeds: FILE NUMBER METHOD METHOD ... -->
     <!-- truth: METHOD METHOD ... -->
+    <!-- credit: METHOD METHOD ... -->
     <!-- readme: HEADING -->
     <!-- end -->
 
-`docs_scores`, `docs_claims`, `docs_speeds` and `docs_examples` say what each of them is; the last
-is the first table under a heading of README.md, for a page of docs/.
+`docs_scores`, `docs_claims`, `docs_speeds`, `docs_examples` and `credit` say what each of them is;
+the last is the first table under a heading of README.md, for a page of docs/.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import re
 import sys
 from pathlib import Path
 
+from credit import credit_table
 from docs_claims import claims_table, comparison_table
 from docs_examples import seeds_table, truth_table
 from docs_scores import RESULTS, ROOT, curve_table, difference_table, score_table
@@ -54,6 +56,7 @@ TABLES = {
     "scaling": scaling_table,
     "seeds": seeds_table,
     "truth": truth_table,
+    "credit": credit_table,
     "readme": readme_table,
 }
 PLACE = re.compile(rf"(<!-- ({'|'.join(TABLES)}): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
