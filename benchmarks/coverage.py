@@ -19,7 +19,8 @@ from scipy import special
 
 from belated.analysis import comparison, statistics
 from belated.analysis.comparison import difference, probability_of_improvement
-from belated.analysis.statistics import Array, bootstrap, iqm, mean, median
+from belated.analysis.intervals import Array
+from belated.analysis.statistics import bootstrap, iqm, mean, median
 
 RANDOM = np.random.default_rng(0)
 TIE = 1e-9

@@ -14,6 +14,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +22,9 @@ import pytest
 import belated
 import belated.envs
 import belated.methods
+from belated.analysis.comparison import difference
+from belated.analysis.intervals import Estimate
 from belated.analysis.runs import Run
-from belated.analysis.statistics import Estimate
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -181,9 +183,6 @@ def test_a_comparison_is_of_the_declared_runs() -> None:
     how = claims.How(level=0.99)
     strict = claims.between_methods("a > b", "t", claims.finished(runs, planned), planned, how)
     assert strict.strictly.high > strict.difference.high
-    whole_runs = claims.How(score=claims.average)
-    flat = claims.between_methods("a > b", "t", runs, planned, whole_runs)
-    assert flat.difference.value == pytest.approx((10 - 4) / 5)
     with pytest.raises(ValueError, match="No grid declares t/b-s7"):
         claims.finished([*runs[:3], made("b", 7, return_mean=[0] * 5)], planned)
     with pytest.raises(ValueError, match="No grid declares typo"):
@@ -193,6 +192,31 @@ def test_a_comparison_is_of_the_declared_runs() -> None:
         claims.between_methods("a > b", "t", longer, planned)
     cut = [claims.cut(run, 5_000) for run in longer]
     assert claims.between_methods("a > b", "t", cut, planned).difference.value == 10 - 1.5
+
+
+def test_a_claim_says_how_its_runs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = tool("docs_claims")
+    asked = {"folders": ["f"], "metric": "length_mean", "pairs": ["a > b", "b > a"]}
+    planned = {("t", method, seed): 5_000 for method in ("a", "b") for seed in (0, 1)}
+    runs = [
+        made("a", 0, length_mean=[9, 0, 0, 1, 8]),
+        made("a", 1, length_mean=[7, 0, 0, 1, 12]),
+        made("b", 0, length_mean=[0, 0, 0, 0, 3]),
+        made("b", 1, length_mean=[0, 0, 0, 0, 5]),
+    ]
+    monkeypatch.setattr(claims, "declared", lambda *folders: planned)
+    monkeypatch.setattr(claims, "runs_of", lambda *folders: runs)
+
+    def first_of(**more: object) -> Any:
+        monkeypatch.setattr(claims, "claims", lambda: {"claim": asked | more})
+        claims.comparisons.cache_clear()
+        return claims.comparisons("claim")[0]
+
+    ends, whole, early = first_of(), first_of(whole=True), first_of(until=1_000)
+    assert [each.difference.value for each in (ends, whole, early)] == pytest.approx([6, 3, 8])
+    # There are two comparisons, so what refutes is an interval of 97.5 %.
+    assert ends.strictly == difference([[8, 12]], [[3, 5]], level=0.975)
+    claims.comparisons.cache_clear()
 
 
 def test_columns_are_compared_within_runs() -> None:
@@ -231,12 +255,13 @@ def test_tables_of_examples_and_speeds_say_what_their_files_say() -> None:
     assert trips.splitlines()[-1] == "| `dqn` | 63.8 | 710.4 | 150.1 |"
     assert examples.truth_table("dqn q-rnn").splitlines()[-1] == "| 11 of 23 | 23 of 23 |"
     credit = tool("credit")
-    line = {"task": "t", "method": "m", "seed": 1, "correlation": 0.5}
-    other, newer = line | {"seed": 0}, line | {"correlation": 0.7}
+    line = {"folder": "f", "task": "t", "method": "m", "seed": 1, "correlation": 0.5}
+    other, newer = line | {"folder": "e"}, line | {"correlation": 0.7}
     assert credit.merged([line, other], [newer]) == [other, newer]
     told = json.loads((ROOT / "results/credit.json").read_text())
     first = next(line for line in told if line["method"] == "crossq-rrd")
-    assert f" {first['correlation']:.2f}" in credit.credit_table("crossq-rrd").splitlines()[-1]
+    row = credit.credit_table(f"{first['folder']} crossq-rrd").splitlines()[-1]
+    assert f" {first['correlation']:.2f}" in row
     report = json.loads((ROOT / "results/throughput.json").read_text())
     ratios = [report["methods"][f"sac{end}"]["ratio_to_sb3"] for end in ("", ", bfloat16")]
     row = speeds.ratio_table("throughput.json sac").splitlines()[-1]
@@ -244,7 +269,7 @@ def test_tables_of_examples_and_speeds_say_what_their_files_say() -> None:
     assert f" {ratios[0]:.2f} " in speeds.throughput_table("throughput.json")
     for table in (
         examples.truth_table,
-        credit.credit_table,
+        lambda name: credit.credit_table(f"{first['folder']} {name}"),
         lambda name: examples.seeds_table(f"inventory.txt x {name}"),
     ):
         with pytest.raises(ValueError, match="no runs of typo"):

@@ -2,9 +2,10 @@
 
     python tools/credit.py runs/crossq runs/comparison
 
-adds a line for each run below these folders to results/credit.json: the mean correlation of its
-credit with the hidden per-step reward, over five episodes of its own policy. Only runs whose
-networks are still there can be measured, so it is done before their curves are all that is kept.
+adds a line for each run in these folders of comparisons to results/credit.json: the mean
+correlation of its credit with the hidden per-step reward, over five episodes of its own policy.
+Only runs whose networks are still there can be measured, so it is done before their curves are all
+that is kept.
 """
 
 from __future__ import annotations
@@ -18,24 +19,27 @@ from typing import Any
 from docs_scores import RESULTS, require, typeset
 from rich.progress import track
 
-from belated.analysis.runs import Run, find_runs
+from belated.analysis.runs import find_runs
 from belated.analysis.summary_files import markdown_table
 from belated.experiments.reproduce.credit import correlation_of
 from belated.training import checkpoint
+from belated.training.run import read_settings
 
 FILE = RESULTS / "credit.json"
-KEY = ("task", "method", "seed")
+KEY = ("folder", "task", "method", "seed")
 
 
-def measure(runs: list[Run]) -> list[dict[str, Any]]:
-    """A line for each run that has networks and tells credit."""
+def measure(place: Path) -> list[dict[str, Any]]:
+    """A line for each finished run of a comparison that has networks and tells credit."""
     lines = []
-    for run in track(runs, description="credit"):
-        if checkpoint.exists(run.folder):
+    for run in track(find_runs([place]), description=place.name):
+        settings = read_settings(run.folder)
+        done = run.steps >= settings.total_steps and checkpoint.exists(run.folder)
+        if done and settings.make_method().backbone.tells_credit:
             value = correlation_of(run.folder)
             if not math.isnan(value):
-                lines.append(dict(zip(KEY, (run.task, run.method, run.seed), strict=True)))
-                lines[-1]["correlation"] = round(value, 4)
+                who = (place.name, run.task, run.method, run.seed)
+                lines.append(dict(zip(KEY, who, strict=True)) | {"correlation": round(value, 4)})
     return lines
 
 
@@ -46,9 +50,9 @@ def merged(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[st
 
 
 def credit_table(asked: str) -> str:
-    """The correlations of each seed: "METHOD METHOD ..."; there is a column for each task."""
-    lines = json.loads(FILE.read_text())
-    methods = asked.split()
+    """The correlations of each seed: "FOLDER+FOLDER METHOD METHOD ..."; a column for each task."""
+    folders, *methods = asked.split()
+    lines = [o for o in json.loads(FILE.read_text()) if o["folder"] in folders.split("+")]
     require(methods, [line["method"] for line in lines], FILE.name)
     tasks = sorted({line["task"] for line in lines if line["method"] in methods})
     rows = []
@@ -65,9 +69,10 @@ def main() -> int:
         print(__doc__)
         return 2
     old = json.loads(FILE.read_text()) if FILE.is_file() else []
-    lines = merged(old, measure(find_runs([Path(place) for place in sys.argv[1:]])))
+    new = [line for place in sys.argv[1:] for line in measure(Path(place))]
+    lines = merged(old, new)
     FILE.write_text("[\n" + ",\n".join(map(json.dumps, lines)) + "\n]\n")
-    print(credit_table(" ".join(dict.fromkeys(line["method"] for line in lines))))
+    print("\n".join(map(json.dumps, new)))
     return 0
 
 

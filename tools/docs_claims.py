@@ -21,11 +21,13 @@ import numpy as np
 from docs_scores import RESULTS, ROOT, cut, runs_of, typeset
 
 from belated.analysis.comparison import difference, smallest_difference
+from belated.analysis.intervals import Estimate
 from belated.analysis.runs import Run
-from belated.analysis.statistics import Estimate, Statistic, estimate, iqm, mean
+from belated.analysis.statistics import Statistic, estimate, iqm, mean
 from belated.analysis.summary_files import markdown_table
 from belated.analysis.wording import as_number, between, signed
 from belated.experiments.grid import Grid
+from belated.experiments.reproduce.variance import over_training
 
 Claim = dict[str, Any]
 Verdict = tuple[str, str]
@@ -206,7 +208,7 @@ def comparisons(name: str) -> list[Compared]:
         runs = [cut(run, claim["until"]) for run in runs]
     tasks = claim.get("tasks") or list(dict.fromkeys(task for task, _, _ in planned))
     metric = claim.get("metric", "return_mean")
-    score = partial(average if claim.get("whole") else Run.score, column=metric)
+    score = partial(over_training if claim.get("whole") else Run.score, column=metric)
     pairs = [claim["columns"]] if "columns" in claim else claim["pairs"]
     how = How(score, level=1 - 0.05 / (len(pairs) * len(tasks)))
     compare = between_columns if "columns" in claim else between_methods
@@ -295,16 +297,8 @@ def between_columns(
 
 
 def _side_of(run: Run, columns: str) -> float:
-    above, *below = (average(run, column) for column in columns.split(" / "))
+    above, *below = (over_training(run, column) for column in columns.split(" / "))
     return above / below[0] if below else above
-
-
-def average(run: Run, column: str = "return_mean") -> float:
-    """The mean of a column over the whole run."""
-    values = run.curve(column).values
-    if not len(values):
-        raise ValueError(f"{run.name} has no {column}.")
-    return float(values.mean())
 
 
 def verdict_on_staying(claim: Claim) -> Verdict:

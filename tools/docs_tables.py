@@ -14,7 +14,7 @@ A table stands between two comments, and the first says what is in it:
     <!-- scaling: interval_length METHOD METHOD ... -->
     <!-- seeds: FILE NUMBER METHOD METHOD ... -->
     <!-- truth: METHOD METHOD ... -->
-    <!-- credit: METHOD METHOD ... -->
+    <!-- credit: FOLDER+FOLDER METHOD METHOD ... -->
     <!-- readme: HEADING -->
     <!-- end -->
 

@@ -19,7 +19,8 @@ from belated.analysis.comparison import (
     smallest_difference,
     smallest_p,
 )
-from belated.analysis.statistics import Array, Estimate, estimate, iqm, mean, median
+from belated.analysis.intervals import Array, Estimate
+from belated.analysis.statistics import estimate, iqm, mean, median
 
 TASKS = [[3.0, 4.0, 8.0, 5.0], [30.0, 10.0, 20.0], [7.0, 7.5, 6.0, 9.0, 1.0]]
 OTHERS = [[2.0, 5.0, 4.0], [31.0, 35.0, 40.0, 33.0], [5.0, 2.0]]
@@ -284,12 +285,15 @@ def test_the_smallest_difference_agrees_with_tables_of_power(effect: float, seed
     assert smallest_difference(too_few, too_few + 7) > 3 * effect
 
 
-def test_welchs_test_shows_the_smallest_difference_four_times_in_five() -> None:
-    gap = smallest_difference(with_spread(6, 2.0), with_spread(9, 5.0))
+@pytest.mark.parametrize(("n", "m", "spread"), [(2, 2, 1.0), (3, 3, 1.0), (2, 8, 3.0), (6, 9, 0.4)])
+def test_welchs_test_shows_the_smallest_difference_four_times_in_five(
+    n: int, m: int, spread: float
+) -> None:
+    gap = smallest_difference(with_spread(n, 2.0), with_spread(m, 2 * spread))
     random = generator(5)
-    a, b = random.normal(gap, 2, (5000, 6)), random.normal(0, 5, (5000, 9))
+    a, b = random.normal(gap, 2, (10_000, n)), random.normal(0, 2 * spread, (10_000, m))
     shown = stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue <= 0.05
-    assert np.mean(shown) == pytest.approx(0.8, abs=0.02)
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.015)
 
 
 @pytest.mark.parametrize("seeds", [5, 10])

@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from belated.analysis import figures
 from belated.analysis.figures import aligned, draw_curves
 from belated.analysis.frame import save, save_both
+from belated.analysis.intervals import Estimate
 from belated.analysis.looks import LOOKS
 from belated.analysis.runs import Curve, Run
-from belated.analysis.statistics import Estimate
 
 
 def run(

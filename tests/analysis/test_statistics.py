@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from belated.analysis.intervals import Array, Estimate
 from belated.analysis.statistics import (
-    Array,
-    Estimate,
     area_under_curve,
     estimate,
     iqm,
@@ -288,6 +287,7 @@ def test_bad_scores_are_refused(strata: Any, said: str) -> None:
         (lambda: estimate(TASKS, level=1.0), "level must be between 0 and 1"),
         (lambda: estimate(TASKS, level=95), "level must be a number from 0 to 1"),
         (lambda: estimate(TASKS, resamples=99), "at least 100"),
+        (lambda: estimate(TASKS, mean, resamples=-5), "at least"),
         (lambda: estimate(TASKS, seed=-1), "seed"),
         (lambda: performance_profile(TASKS, [], level=0.9), "thresholds are empty"),
         (lambda: performance_profile(TASKS, [math.nan]), "thresholds must be finite"),

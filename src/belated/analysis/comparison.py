@@ -14,26 +14,30 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from belated.analysis.statistics import (
+from belated.analysis.intervals import (
     Array,
     Estimate,
+    error_of_mean,
+    error_of_resamples,
+    normal_quantile,
+    proper_fraction,
+    student_interval,
+)
+from belated.analysis.statistics import (
     Statistic,
     Strata,
     bootstrap,
     checked_scores,
     checked_tasks,
-    error_of_mean,
-    error_of_resamples,
+    enough_resamples,
     mean,
-    normal_quantile,
-    proper_fraction,
-    student_interval,
-    welch_freedom,
 )
 from belated.ranges import non_negative_int, positive_int
 
 _RELABELINGS = 20_000
 """Up to this many are enumerated by a permutation test; of more, this many are drawn."""
+_GRID = 100
+"""How finely the spreads are cut that a test may find."""
 _TIE = 1e-9
 """Relabelings this close to the observed difference, in standard deviations, count as equal."""
 
@@ -56,6 +60,7 @@ def difference(
     4.0 in 1.7 to 6.3
     """
     first, second = _same_tasks(a, b)
+    resamples = enough_resamples(resamples)
     generator = np.random.default_rng(non_negative_int(seed, "The seed"))
     value = float(statistic(first)) - float(statistic(second))
     if statistic is mean:
@@ -81,6 +86,7 @@ def ratio(
     above, below = _same_tasks(a, b)
     if min(scores.mean() for scores in below) <= 0:
         raise ValueError("A ratio means something only where what is divided by is above 0.")
+    resamples = enough_resamples(resamples)
     generator = np.random.default_rng(non_negative_int(seed, "The seed"))
     replicates = np.mean(
         [
@@ -218,7 +224,7 @@ def smallest_difference(
 
     Example:
         >>> print(f"{smallest_difference([10, 12, 14, 16], [11, 12, 13, 14]):.1f}")
-        5.3
+        5.4
     """
     x, y = checked_scores(a, "The scores of a"), checked_scores(b, "The scores of b")
     level, power = proper_fraction(level, "The level"), proper_fraction(power, "The power")
@@ -227,7 +233,7 @@ def smallest_difference(
     error = math.hypot(error_of_mean([x]), error_of_mean([y]))
     if math.isnan(error) or error == 0:
         return error
-    return error * _noncentrality(welch_freedom([x, y]), level, power)
+    return _gap_that_shows(x, y, error, level, power)
 
 
 def _win_variance(probability: float, sizes: npt.NDArray[np.int64]) -> float:
@@ -237,18 +243,28 @@ def _win_variance(probability: float, sizes: npt.NDArray[np.int64]) -> float:
     return float((p * (1 - p) * (1 + correlated) / sizes.prod(axis=1)).sum()) / len(sizes) ** 2
 
 
-def _noncentrality(freedom: float, level: float, power: float) -> float:
-    """How many standard errors a difference must have for a t-test to show it."""
-    from scipy import optimize, stats
+def _gap_that_shows(a: Array, b: Array, error: float, level: float, power: float) -> float:
+    """The difference that Welch's test shows so often, if scores are normal and spread like these.
 
-    critical = float(stats.t.ppf((1 + level) / 2, freedom))
+    The test measures spreads anew each time. What it may find is put on a grid of equally likely
+    values; for each of them the difference seen must exceed a margin.
+    """
+    from scipy import optimize, special, stats
 
-    def shortfall(noncentrality: float) -> float:
-        # t² has an F distribution, both sides in one. SciPy's noncentral t is NaN in the far tail.
-        shown = stats.ncf.sf(critical**2, 1, freedom, noncentrality**2)
-        return float(power - shown)
+    shares = (np.arange(_GRID) + 0.5) / _GRID
+    found = [
+        error_of_mean([scores]) ** 2 * stats.chi2.ppf(shares, len(scores) - 1) / (len(scores) - 1)
+        for scores in (a, b)
+    ]
+    one, two = np.meshgrid(*found)
+    freedom = (one + two) ** 2 / (one**2 / (len(a) - 1) + two**2 / (len(b) - 1))
+    margin = special.stdtrit(freedom, (1 + level) / 2) * np.sqrt(one + two)
 
-    enough = critical
+    def shortfall(gap: float) -> float:
+        shown = special.ndtr((gap - margin) / error) + special.ndtr((-gap - margin) / error)
+        return float(power - shown.mean())
+
+    enough = error
     while shortfall(enough) > 0:
         enough *= 2
     return float(optimize.brentq(shortfall, 0.0, enough))

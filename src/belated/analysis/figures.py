@@ -23,9 +23,10 @@ from belated.analysis.frame import (
     short,
     words,
 )
+from belated.analysis.intervals import Estimate
 from belated.analysis.looks import DOTS, INK, Look, looks
 from belated.analysis.runs import Curve, Floats, Run, by_task
-from belated.analysis.statistics import Estimate, Strata
+from belated.analysis.statistics import Strata
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

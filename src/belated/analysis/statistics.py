@@ -1,44 +1,36 @@
 """What a few seeds say about one method: aggregate scores and their intervals; curves.
 
 Scores come as strata: one sequence per task, one score per seed. Seeds are what would differ if all
-were run again, so they are what is resampled; tasks stay as they are. `comparison` compares two
-methods. What the intervals really cover is measured in ``docs/statistics.md``.
+were run again, so they are what intervals are about; tasks stay as they are. `comparison` compares
+two methods. What the intervals really cover is measured in ``docs/statistics.md``.
 
 SciPy is imported where it is needed: every command waits for what is imported here.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from belated.ranges import fraction, non_negative_int, number, positive_int
+from belated.analysis.intervals import (
+    Array,
+    Estimate,
+    error_of_mean,
+    error_of_resamples,
+    normal_quantile,
+    student_interval,
+)
+from belated.ranges import non_negative_int, number, positive_int
 
-Array: TypeAlias = npt.NDArray[np.float64]
 Strata: TypeAlias = Sequence[npt.ArrayLike] | npt.NDArray[Any]
 """One sequence of scores, one for each seed, per task. A single task is a list of one."""
 Statistic: TypeAlias = Callable[[Sequence[Array]], float]
 """Anything that makes one number of the scores of all tasks."""
 
 _FEWEST_RESAMPLES = 100
-
-
-class Estimate(NamedTuple):
-    """A number and its confidence interval; ``low`` and ``high`` are NaN where none can be given.
-
-    Attributes:
-        value: the number that was seen.
-        low: the lower end of the interval.
-        high: the upper end.
-    """
-
-    value: float
-    low: float
-    high: float
 
 
 class Profile(NamedTuple):
@@ -121,6 +113,7 @@ def estimate(
         4.0 in 2.7 to 5.3
     """
     tasks = checked_tasks(strata)
+    resamples = enough_resamples(resamples)
     generator = np.random.default_rng(non_negative_int(seed, "The seed"))
     if statistic is mean:
         error = error_of_mean(tasks)
@@ -250,10 +243,6 @@ def bootstrap(
     tasks: Sequence[Array], statistic: Statistic, resamples: int, generator: np.random.Generator
 ) -> Array:
     """The statistic of each resample, of shape (resamples,)."""
-    if (resamples := positive_int(resamples, "The number of resamples")) < _FEWEST_RESAMPLES:
-        raise ValueError(
-            f"The number of resamples must be at least {_FEWEST_RESAMPLES}, got {resamples}."
-        )
     drawn = [
         # Sorted first, so that the order of seeds changes nothing.
         np.sort(scores)[generator.integers(len(scores), size=(resamples, len(scores)))]
@@ -262,67 +251,6 @@ def bootstrap(
     if statistic in _AT_ONCE:
         return _AT_ONCE[statistic](drawn)
     return np.array([float(statistic(resample)) for resample in zip(*drawn, strict=True)])
-
-
-def error_of_mean(tasks: Sequence[Array]) -> float:
-    """The standard error of `mean`; NaN if some task has a single score."""
-    return math.sqrt(_variances(tasks).sum()) / len(tasks)
-
-
-def error_of_resamples(replicates: Array, tasks: Sequence[Array]) -> float:
-    """The standard error that resamples show, widened; ``tasks`` are all that was drawn from.
-
-    Exact for means, a fair guess for other statistics.
-    """
-    sizes, variances = _sizes(tasks), _variances(tasks)
-    if not variances.any() or np.isnan(variances).any():
-        return float(replicates.std())
-    shares = variances / variances.sum()
-    return float(replicates.std()) / math.sqrt((shares * (sizes - 1) / sizes).sum())
-
-
-def student_interval(
-    value: float, error: float, tasks: Sequence[Array], level: float = 0.95
-) -> Estimate:
-    """Student's interval about a value with this standard error; it comes from all ``tasks``."""
-    from scipy import special
-
-    level = proper_fraction(level, "The level")
-    variances = _variances(tasks)
-    if np.isnan(variances).any():
-        return Estimate(value, math.nan, math.nan)
-    if not variances.any():
-        return Estimate(value, value, value)
-    margin = float(special.stdtrit(welch_freedom(tasks), (1 + level) / 2)) * error
-    return Estimate(value, value - margin, value + margin)
-
-
-def welch_freedom(tasks: Sequence[Array]) -> float:
-    """Welch's and Satterthwaite's degrees of freedom.
-
-    If one task has nearly all the spread, the seeds of the others say little about how large it is.
-    """
-    variances = _variances(tasks)
-    shares = variances / variances.sum()
-    return float(1 / (shares**2 / (_sizes(tasks) - 1)).sum())
-
-
-def _sizes(tasks: Sequence[Array]) -> Array:
-    return np.array([len(scores) for scores in tasks], dtype=np.float64)
-
-
-def _variances(tasks: Sequence[Array]) -> Array:
-    """Of the mean of each task's scores; NaN of a single score."""
-    return np.array(
-        [s.var(ddof=1) / len(s) if len(s) > 1 else math.nan for s in tasks], dtype=np.float64
-    )
-
-
-def normal_quantile(level: float) -> float:
-    """How many standard errors a normal interval reaches to each side."""
-    from scipy import special
-
-    return float(special.ndtri((1 + proper_fraction(level, "The level")) / 2))
 
 
 # What is accepted.
@@ -352,8 +280,10 @@ def checked_scores(values: npt.ArrayLike, what: str) -> Array:
     return array
 
 
-def proper_fraction(value: float, what: str) -> float:
-    """A number above 0 and below 1."""
-    if not 0 < fraction(value, what) < 1:
-        raise ValueError(f"{what} must be between 0 and 1, got {value!r}.")
-    return float(value)
+def enough_resamples(number: int) -> int:
+    """A number of resamples that says something."""
+    if (number := positive_int(number, "The number of resamples")) < _FEWEST_RESAMPLES:
+        raise ValueError(
+            f"The number of resamples must be at least {_FEWEST_RESAMPLES}, got {number}."
+        )
+    return number

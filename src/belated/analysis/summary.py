@@ -10,8 +10,8 @@ from statistics import fmean
 import numpy as np
 
 from belated.analysis import comparison, statistics
+from belated.analysis.intervals import Estimate
 from belated.analysis.runs import Run, by_task, compare_origins
-from belated.analysis.statistics import Estimate
 from belated.analysis.wording import as_number, between, signed
 
 REACHER_OFFSET = 50.0

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from belated.analysis.intervals import Estimate
 from belated.analysis.runs import LAST_PART, Run
-from belated.analysis.statistics import Estimate
 from belated.analysis.summary import Summary
 from belated.analysis.wording import as_number, with_interval
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from belated.analysis.statistics import Estimate
+from belated.analysis.intervals import Estimate
 
 
 def as_number(value: float) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from belated.analysis.credit import correlation_with_hidden_reward
 from belated.analysis.figures import bars
-from belated.analysis.statistics import Estimate, estimate, mean
+from belated.analysis.intervals import Estimate
+from belated.analysis.statistics import estimate, mean
 from belated.analysis.summary import Summary
 from belated.analysis.wording import with_interval
 from belated.experiments.reproduce.base import HC_METHODS, LOCOMOTION, Cells, Experiment

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import gymnasium as gym
 
 from belated.analysis.figures import points_against
-from belated.analysis.statistics import Estimate
+from belated.analysis.intervals import Estimate
 from belated.analysis.summary import Summary
 from belated.experiments.grid import Contender, LateTask
 from belated.experiments.reproduce.base import Experiment, delayed

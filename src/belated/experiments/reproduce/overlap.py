@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from belated.analysis.comparison import ratio
 from belated.analysis.figures import points_against
-from belated.analysis.statistics import Estimate
+from belated.analysis.intervals import Estimate
 from belated.analysis.summary import Summary, is_oracle, offset_of
 from belated.experiments.grid import LateTask
 from belated.experiments.reproduce.base import Experiment, delayed

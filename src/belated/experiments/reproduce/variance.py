@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from belated.analysis.figures import bars
+from belated.analysis.intervals import Estimate
 from belated.analysis.runs import Run
-from belated.analysis.statistics import Estimate, estimate, mean
+from belated.analysis.statistics import estimate, mean
 from belated.analysis.summary import Summary
 from belated.analysis.wording import with_interval
 from belated.experiments.grid import Contender
