@@ -19,7 +19,7 @@ RESULTS = ROOT / "results"
 
 
 def score_table(asked: str) -> str:
-    """The scores of some methods, "FOLDER METHOD METHOD ..." and perhaps ", each seed".
+    """The scores of some methods, "FOLDER+FOLDER METHOD METHOD ..." and perhaps ", each seed".
 
     There is a column for each task. A cell is the mean score over seeds with its interval, and how
     many seeds there are; or the score of each seed. A run's score is the mean of its evaluations in
@@ -27,7 +27,7 @@ def score_table(asked: str) -> str:
     """
     names, _, how = asked.partition(", ")
     folder, *methods = names.split()
-    summary = summarise(runs_of(folder), mixed=True)
+    summary = summarise(runs_of(*folder.split("+")), mixed=True)
     require(methods, summary.methods, folder)
     rows = [
         [f"`{method}`", *(_cell(summary.group(task, method), how) for task in summary.tasks)]

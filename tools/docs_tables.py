@@ -2,8 +2,8 @@
 
 A table stands between two comments, and the first says what is in it:
 
-    <!-- scores: FOLDER METHOD METHOD ... -->
-    <!-- scores: FOLDER METHOD METHOD ..., each seed -->
+    <!-- scores: FOLDER+FOLDER METHOD METHOD ... -->
+    <!-- scores: FOLDER+FOLDER METHOD METHOD ..., each seed -->
     <!-- differences: FOLDER+FOLDER METHOD METHOD METHOD ..., until 60k -->
     <!-- curves: FOLDER METHOD METHOD ..., at 20k 40k, of length_mean, mean -->
     <!-- claims: paper -->
