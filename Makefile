@@ -10,7 +10,7 @@ QUICK := tests/test_package.py tests/test_start_up.py tests/analysis/test_statis
 	tests/training/test_golden.py tests/training/test_logging.py
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test test-oldest test-newest $(PYTHONS:%=test-newest-%) dist lint format docs docs-tables docs-check demo faults soak audit credit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test test-oldest test-newest $(PYTHONS:%=test-newest-%) dist lint format docs docs-tables docs-check demo faults soak audit evidence credit bench bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -110,6 +110,9 @@ $(RESULTS:%=results-%): results-%: $(INSTALLED)
 
 results:  ## list the comparisons of results/; make results-NAME does the runs of one again
 	@for name in $(RESULTS); do echo "  make results-$$name"; done
+
+evidence: $(INSTALLED)  ## do the declared runs that results/ lacks: FOLDERS="a b"; tools/gather.py --help says more
+	$(BIN)/python tools/gather.py $(FOLDERS)
 
 credit: $(INSTALLED)  ## how well the credit of finished runs tells who earned what: RUNS="runs/a runs/b"
 	$(BIN)/python tools/credit.py $(RUNS)

@@ -1,0 +1,42 @@
+"""Gathering evidence: only what is missing is done, and finished curves are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gather
+import pytest
+from sweeps import GRID
+
+
+def test_what_is_missing_is_done_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, runs = tmp_path / "results", tmp_path / "runs"
+    task = results / "mine" / "Pendulum-v1-n5to7"
+    task.mkdir(parents=True)
+    (results / "mine/grid.toml").write_text(GRID.replace("steps = 500", "steps = 120"))
+    (task / "sac-s0").mkdir()
+    (task / "sac-s0/progress.csv").write_text("step\n120\n")
+
+    def names(only: str = "") -> list[str]:
+        return [job.run.name for job in gather.missing(results, runs, (), only)]
+
+    prefix = "mine/Pendulum-v1-n5to7"
+    assert names() == [
+        f"{prefix}/{run}" for run in ("hc-singleton-s0", "hc-singleton-s1", "sac-s1")
+    ]
+    assert names("sac") == [f"{prefix}/sac-s1"]
+
+    def code(dirty: bool) -> dict[str, Any]:
+        return {"sources": {"belated": {"dirty": dirty}}}
+
+    asked: dict[str, Any] = {"only": "sac", "results": results, "runs": runs, "workers": 1}
+    monkeypatch.setattr(gather, "provenance", lambda: code(dirty=True))
+    assert gather.main((), **asked) == 2
+    assert names("sac") == [f"{prefix}/sac-s1"]
+    monkeypatch.setattr(gather, "provenance", lambda: code(dirty=False))
+    assert gather.main((), **asked) == 0
+    assert names("sac") == []
+    assert {file.name for file in (task / "sac-s1").iterdir()} == {"config.json", "progress.csv"}
+    with pytest.raises(ValueError, match="There is no grid"):
+        gather.missing(results, runs, ("typo",), "")
