@@ -83,7 +83,7 @@ def sweep_grid(
 
 def compare(
     env: str,
-    methods: str = "crossq-hc-singleton,rrd,sac",
+    methods: str = "crossq-hc-singleton,crossq-rrd,sac",
     late: tyro.conf.OmitArgPrefixes[Lateness] = Lateness(),  # noqa: B008 (it is frozen)
     phase: bool = True,
     seeds: int = 5,
