@@ -6,8 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import gather
+import numpy as np
 import pytest
+from docs_scores import RESULTS
+from small_agents import small_agent
 from sweeps import GRID
+
+from belated.experiments.grid import Grid
+from belated.methods import find_method
+
+OWN = sorted(RESULTS.glob("*/*.py"))
 
 
 def test_what_is_missing_is_done_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +48,17 @@ def test_what_is_missing_is_done_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert {file.name for file in (task / "sac-s1").iterdir()} == {"config.json", "progress.csv"}
     with pytest.raises(ValueError, match="There is no grid"):
         gather.missing(results, runs, ("typo",), "")
+
+
+@pytest.mark.parametrize("file", OWN, ids=[file.stem for file in OWN])
+def test_methods_that_lie_beside_a_grid_can_learn(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of hours should not be the first to find that they cannot."""
+    monkeypatch.syspath_prepend(file.parent)
+    grid = Grid.read(file.parent / "grid.toml")
+    names = [each.method for each in grid.methods if each.method.startswith(f"{file.stem}:")]
+    assert names
+    for name in names:
+        agent = small_agent(find_method(name)).learn(50)
+        assert all(np.isfinite(float(value)) for value in agent.metrics.values())

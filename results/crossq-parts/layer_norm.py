@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -12,39 +11,44 @@ import jax.numpy as jnp
 import numpy as np
 
 import belated
+from belated.critics import action_values
 from belated.critics.hc import HCCritic
 from belated.experience.step import ProblemShape
 from belated.methods import HC, SAC, Method, Singleton
 from belated.networks import Linear
 
 
-class LayerNormMLP(eqx.Module):
-    """Linear layers; hidden ones are normalised over their units, scaled, and cut off at 0."""
+class LayerNormValue(eqx.Module):
+    """C(s, a): hidden layers are normalised over their units, scaled, and cut off at 0."""
 
     layers: tuple[Linear, ...]
     scales: tuple[jax.Array, ...]
     shifts: tuple[jax.Array, ...]
+    shape: ProblemShape = eqx.field(static=True)
 
     def __init__(
-        self, rng: np.random.Generator, inputs: int, hidden: Sequence[int], outputs: int
+        self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> None:
-        sizes = [inputs, *hidden, outputs]
+        before, after = action_values.sizes(shape)
+        sizes = [before, *hidden, after]
         self.layers = tuple(
             Linear(rng, m, n, hidden=0 < i < len(hidden))
             for i, (m, n) in enumerate(itertools.pairwise(sizes))
         )
         self.scales = tuple(jnp.ones(size, jnp.float32) for size in hidden)
         self.shifts = tuple(jnp.zeros(size, jnp.float32) for size in hidden)
+        self.shape = shape
 
-    def __call__(self, x: jax.Array) -> jax.Array:
-        """Apply the network over the last axis."""
+    def __call__(self, observation: jax.Array, action: jax.Array | None) -> jax.Array:
+        """What actions are worth, (B,)."""
+        x = action_values.inputs(self.shape, observation, action)
         for layer, scale, shift in zip(self.layers, self.scales, self.shifts, strict=False):
             x = layer(x)
             x = (x - jnp.mean(x, -1, keepdims=True)) * jax.lax.rsqrt(
                 jnp.var(x, -1, keepdims=True) + 1e-6
             )
             x = jax.nn.relu(scale * x + shift)
-        return self.layers[-1](x)
+        return action_values.value(self.shape, self.layers[-1](x), action)
 
 
 @belated.register
@@ -57,7 +61,7 @@ class LayerNormHC(HC):
     ) -> HCCritic:
         """Make a freshly initialised critic."""
         critic = super().build(rng, shape, hidden)
-        current = LayerNormMLP(rng, shape.step_size, hidden, 1)
+        current = LayerNormValue(rng, shape, hidden)
         made: HCCritic = eqx.tree_at(lambda c: c.current, critic, current)
         return made
 
