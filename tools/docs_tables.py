@@ -41,7 +41,7 @@ def readme_table(heading: str) -> str:
     found = re.search(r"^\|.*?\n(?!\|)", section, re.DOTALL | re.MULTILINE)
     if found is None:
         raise ValueError(f"README.md has no table under {heading!r}.")
-    return found[0].strip().replace("](docs/", "](")
+    return found[0].strip().replace("](docs/", "](").replace("](results/", "](../results/")
 
 
 TABLES = {
