@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from rich.console import Console
 from rich.text import Text
 
-from belated.training.provenance import cpu_model, usable_cores
+from belated.training.provenance import cores, cpu_model
 
 LEAST_SPACE, LITTLE_SPACE = 0.2, 2.0
 """In GB: a checkpoint may not fit; a few long runs may not fit."""
@@ -76,7 +76,7 @@ def examine() -> Iterator[Finding]:
     pictures = {name: start(PICTURE, MUJOCO_GL=name) for name in ("egl", "osmesa")}
     yield versions([*(importlib.metadata.requires("belated") or []), "jaxlib"])
     yield extras()
-    yield threads(usable_cores(), os.environ.get("NPROC"))
+    yield threads(len(cores()), os.environ.get("NPROC"))
     yield bfloat16(cpu_flags())
     yield disk(shutil.disk_usage(Path.cwd()).free / 1e9)
     yield rendering({name: outcome(process) for name, process in pictures.items()})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from belated.experiments.execute import Progress, execute, is_finished, read_sta
 from belated.experiments.grid import PlannedRun
 from belated.experiments.worker import LOG, Job, Worker, wait_for_reports
 from belated.ranges import positive_int
+from belated.training.provenance import cores
 
 ATTEMPTS = 2
 """A run that crashes goes on from its checkpoint once; after that it counts as failed."""
@@ -33,13 +33,6 @@ def run_here(jobs: Sequence[Job], board: Board) -> None:
             else:
                 board.finished(job.run)
                 break
-
-
-def cores() -> list[int]:
-    """The cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 def run_locally(jobs: Sequence[Job], board: Board, workers: int | None = None) -> None:

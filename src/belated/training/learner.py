@@ -17,7 +17,7 @@ from belated.experience.rollout import Rollout
 from belated.experience.step import Floats, ProblemShape
 from belated.kernels.dispatch import compute_in_place
 from belated.kernels.memory import compiler_options, keep_freed_memory
-from belated.training.provenance import usable_cores
+from belated.training.provenance import cores
 
 Leaves = list[jax.Array]
 
@@ -39,7 +39,7 @@ class Learner:
     def __init__(
         self, backbone: Backbone, shape: ProblemShape, seed: int, precision: str = "float32"
     ) -> None:
-        compute_in_place(usable_cores())  # first of all: it counts from the first computation on
+        compute_in_place(len(cores()))  # first of all: it counts from the first computation on
         keep_freed_memory()
         parts: Any = (
             backbone,

@@ -31,15 +31,15 @@ def provenance(modules: Iterable[str] = ()) -> dict[str, Any]:
         "sources": {name: source for name, source in sources.items() if source is not None},
         "versions": versions,
         "cpu": cpu_model(),
-        "threads": usable_cores(),
+        "threads": len(cores()),
     }
 
 
-def usable_cores() -> int:
-    """How many cores this process may run on: one, where it is pinned to one."""
+def cores() -> list[int]:
+    """The cores that this process may run on: one, where it is pinned to one."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 def _version(package: str) -> str | None:
