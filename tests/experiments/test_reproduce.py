@@ -14,7 +14,7 @@ from belated.analysis.runs import find_runs, read_run
 from belated.analysis.summary import summarise
 from belated.cli import main
 from belated.experiments.reproduce import EXPERIMENTS, Scale, write_results
-from belated.experiments.reproduce.clock import seconds_to
+from belated.experiments.reproduce.clock import seconds_to, times_as_long
 from belated.experiments.reproduce.comparison import shares_of_oracle
 from belated.experiments.reproduce.overlap import relative_performances
 
@@ -121,6 +121,25 @@ def test_the_time_to_a_return_is_that_of_the_first_evaluation_there(tmp_path: Pa
     assert seconds_to(run, 4) == 2.0
     assert seconds_to(run, 9) == 4.0
     assert seconds_to(run, 10) == float("inf")
+
+
+def test_how_many_times_as_long_the_peer_takes(tmp_path: Path) -> None:
+    """A run that never gets there would have taken longer than it ran for."""
+    for seed, returns in enumerate(([1, 2_500, 1], [2_500, 1, 1], [1, 2_500, 1])):
+        make_run(tmp_path, returns, method="crossq-hc-singleton", seed=seed, every=100)
+        make_run(tmp_path, [1] * 5 + [2_500, 1, 1], method="sb3-sac", seed=seed, every=100)
+        make_run(tmp_path, [1], method="sac", seed=seed, every=100)
+    summary = summarise(find_runs([tmp_path]))
+    group = {each.method: each for each in summary.groups}
+    ours, peer, never = (group[name] for name in ("crossq-hc-singleton", "sb3-sac", "sac"))
+    assert times_as_long(peer, ours, 2_000) == "3.0 times as long"
+    assert times_as_long(peer, ours, 2_500) == "3.0 times as long"
+    assert times_as_long(never, ours, 2_000) == "more than 0.5 times as long"
+    assert [times_as_long(*pair, 3_000) for pair in ((peer, ours), (ours, ours))] == ["", ""]
+    header, rows = EXPERIMENTS["clock"].table(summary)
+    assert {len(row) for row in rows} == {len(header)} == {8}
+    without = summarise(list(ours.runs))
+    assert len(EXPERIMENTS["clock"].table(without)[0]) == 6
 
 
 @pytest.mark.skipif(

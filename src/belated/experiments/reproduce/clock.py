@@ -9,7 +9,7 @@ import numpy as np
 
 from belated.analysis.figures import draw_curves
 from belated.analysis.runs import Run
-from belated.analysis.summary import Summary
+from belated.analysis.summary import Group, Summary
 from belated.experiments.grid import Contender
 from belated.experiments.peers import PEERS, is_peer
 from belated.experiments.reproduce.base import Cells, Experiment
@@ -43,14 +43,24 @@ class Clock(Experiment):
         return {"": draw_curves(summary.runs, x="wall_time")}
 
     def table(self, summary: Summary) -> Cells:
-        """How long it took to reach some returns: medians over the seeds."""
+        """How long it took to reach some returns, and how many times as long the peer took.
+
+        Both are medians over the seeds. A peer that did not get there would have taken longer than
+        it ran for.
+        """
+        peer = self.primary[1]
+        compared = any(group.method == peer for group in summary.groups)
         header = ["task", "method", "seeds", "steps/s"]
         header += [f"minutes to {goal:,}" for goal in GOALS]
-        rows = [
-            [g.task, g.method, str(len(g.runs)), f"{g.speed:,.0f}"]
-            + [_median_minutes(g.runs, goal) for goal in GOALS]
-            for g in summary.groups
-        ]
+        header += [f"{peer} takes, to {goal:,}" for goal in GOALS if compared]
+        rows = []
+        for group in summary.groups:
+            row = [group.task, group.method, str(len(group.runs)), f"{group.speed:,.0f}"]
+            row += [_median_minutes(group.runs, goal) for goal in GOALS]
+            theirs = summary.group(group.task, peer)
+            if compared:
+                row += [times_as_long(theirs, group, goal) for goal in GOALS]
+            rows.append(row)
         return header, rows
 
 
@@ -60,6 +70,19 @@ def seconds_to(run: Run, goal: float) -> float:
         if row.get("return_mean", -np.inf) >= goal:
             return row["wall_time"]
     return float("inf")
+
+
+def times_as_long(theirs: Group | None, own: Group, goal: float) -> str:
+    """How many times as long as a method another one took to reach a return."""
+    ours = float(np.median([seconds_to(run, goal) for run in own.runs]))
+    if theirs is None or theirs is own or not np.isfinite(ours):
+        return ""
+    times = [seconds_to(run, goal) for run in theirs.runs]
+    at_least = [
+        min(t, run.rows[-1]["wall_time"]) for t, run in zip(times, theirs.runs, strict=True)
+    ]
+    longer = "" if np.isfinite(np.median(times)) else "more than "
+    return f"{longer}{np.median(at_least) / ours:.1f} times as long"
 
 
 def _median_minutes(runs: Iterable[Run], goal: float) -> str:
