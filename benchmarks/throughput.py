@@ -36,7 +36,8 @@ import belated
 from belated.experience.off_policy import OffPolicy
 
 SB3, SBX, SB3_DQN = "Stable-Baselines3 SAC", "SBX SAC", "Stable-Baselines3 DQN"
-ROUNDED, DISCRETE = ", bfloat16", ", CartPole"
+ROUNDED, DISCRETE = "bfloat16", "CartPole"
+HISTORIES = {"shared": True, "separate": False}
 
 
 def stable_baselines3(units: int) -> Learn:
@@ -72,16 +73,17 @@ def _peer(model: Any) -> Learn:
 
 
 def agent_of(name: str, units: int) -> belated.Agent:
-    precision = "bfloat16" if name.endswith(ROUNDED) else "float32"
-    method = name.removesuffix(ROUNDED)
-    if method.endswith(DISCRETE):
-        env, method = belated.make("CartPole-v1", interval=20), method.removesuffix(DISCRETE)
+    """An agent as its name says: METHOD and what is special about it, after commas."""
+    method, *options = name.split(", ")
+    if DISCRETE in options:
+        env = belated.make("CartPole-v1", interval=20)
     else:
         env = gym.make("belated/HalfCheetah-sum-n20-v0")
-    hidden = (units, units)
-    return belated.Agent(
-        method, env, seed=0, learning_starts=500, precision=precision, hidden=hidden
-    )
+    changes: dict[str, Any] = {"learning_starts": 500, "hidden": (units, units)}
+    changes["precision"] = ROUNDED if ROUNDED in options else "float32"
+    for option in HISTORIES.keys() & {*options}:
+        changes["shared"] = HISTORIES[option]
+    return belated.Agent(method, env, seed=0, **changes)
 
 
 def make(name: str, units: int) -> tuple[Learn, Callable[[], Figures]]:
@@ -167,7 +169,8 @@ def main(
     """Measure and print steps per second.
 
     Args:
-        methods: Which of belated's methods to measure; by default a selection.
+        methods: Which of belated's methods to measure; by default a selection. One H for all
+            critics is "hc-singleton, shared", one for each "crossq-hc-singleton, separate".
         discrete: On CartPole-v1 beside DQN, not on HalfCheetah-v5 beside SAC.
         units: Of each of the two hidden layers.
         rounded: Also measure products of bfloat16 factors.
@@ -177,8 +180,8 @@ def main(
     """
     peers = [SB3_DQN] if discrete else [SB3, *([SBX] if importlib.util.find_spec("sbx") else [])]
     own = methods or (DISCRETE_METHODS if discrete else METHODS)
-    own = tuple(method + DISCRETE * discrete for method in own)
-    names = [*peers, *own, *(method + ROUNDED for method in own if rounded)]
+    own = tuple(f"{method}, {DISCRETE}" if discrete else method for method in own)
+    names = [*peers, *own, *(f"{method}, {ROUNDED}" for method in own if rounded)]
     competitors = {}
     for name in track(names, "warming up", transient=True):
         competitors[name] = Contestant(name, CORE, partial(make, units=units))

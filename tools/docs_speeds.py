@@ -28,7 +28,8 @@ def throughput_table(asked: str) -> str:
             rounded = report["methods"].get(name + ROUNDED)
             own = _speeds(figures) + _parts(figures)
             both = own + (_speeds(rounded) + _parts(rounded) if rounded else [""] * len(header))
-            rows.append([f"`{name.partition(',')[0]}`", *both])
+            method, *options = name.removesuffix(", CartPole").split(", ")
+            rows.append([", ".join([f"`{method}`", *options]), *both])
     labels = [f"{precision}: {header[0]}" for precision in ("float32", "bfloat16")]
     return markdown_table(["", labels[0], *header[1:], labels[1], *header[1:]], rows)
 
