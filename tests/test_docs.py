@@ -123,6 +123,14 @@ def test_a_table_of_curves_says_what_the_runs_say() -> None:
         each.append(float(rows["40000"]["return_mean"]))
     averaged = scores.curve_table("crossq-ablation lambda-5, at 40k, mean").splitlines()[-1]
     assert averaged == f"| `lambda-5` | 3 | {sum(each) / 3:,.0f} |"
+    several = scores.curve_table("crossq crossq-oracle oracle, at 100k, mean").splitlines()
+    assert several[0] == "| task | method | seeds | 100k |"
+    places = [tuple(line.split(" | ")[:2]) for line in several[2:]]
+    assert places == [
+        (f"| {task}", f"`{method}`")
+        for task in ("HalfCheetah", "Hopper")
+        for method in ("crossq-oracle", "oracle")
+    ]
     with pytest.raises(ValueError, match="no option 'median'"):
         scores.curve_table("crossq-ablation lambda-5, at 40k, median")
     with pytest.raises(ValueError, match="no runs of typo"):

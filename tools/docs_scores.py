@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -98,7 +99,8 @@ def curve_table(asked: str) -> str:
     """What was seen on the way: "FOLDER METHOD ..., at 20k 40k ..." and perhaps more.
 
     ", of COLUMN" is another column of ``progress.csv`` than the mean return; with ", mean" there is
-    a row for each method, the mean over its seeds, not one for each run.
+    a row for each method, the mean over its seeds, not one for each run. Where there are several
+    tasks, rows name theirs.
     """
     names, *options = asked.split(", ")
     folder, *methods = names.split()
@@ -115,21 +117,21 @@ def curve_table(asked: str) -> str:
             raise ValueError(f"A table of curves has no option {option!r}.")
     runs = runs_of(folder)
     require(methods, [run.method for run in runs], folder)
-    if len({run.task for run in runs}) > 1:
-        raise ValueError(f"results/{folder} has several tasks, too many for a table of curves.")
+    grouped = by_task(runs)
+    tasks = _short([*grouped]) if len(grouped) > 1 else [""]
     steps = [1_000 * int(mark.removesuffix("k")) for mark in marks]
     rows = []
-    for method in methods:
-        own = [run for run in runs if run.method == method]
-        if averaged:
-            means = [fmean(_at(run, column, step) for run in own) for step in steps]
-            rows.append([f"`{method}`", str(len(own)), *map(_number, means)])
-        else:
-            rows += [
-                [f"`{method}`", str(run.seed), *(_number(_at(run, column, step)) for step in steps)]
-                for run in own
-            ]
-    return markdown_table(["method", "seeds" if averaged else "seed", *marks], rows)
+    for (task, own), method in product(zip(tasks, grouped.values(), strict=True), methods):
+        curves = [[_at(run, column, step) for step in steps] for run in own.get(method, [])]
+        labels = [run.seed for run in own.get(method, [])]
+        if averaged and curves:
+            labels = [len(curves)]
+            curves = [[fmean(values) for values in zip(*curves, strict=True)]]
+        for label, values in zip(labels, curves, strict=True):
+            row = [f"`{method}`", str(label), *map(_number, values)]
+            rows.append([task, *row] if task else row)
+    header = ["method", "seeds" if averaged else "seed", *marks]
+    return markdown_table(["task", *header] if len(grouped) > 1 else header, rows)
 
 
 def _at(run: Run, column: str, step: int) -> float:
