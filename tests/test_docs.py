@@ -75,9 +75,10 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 def test_tables_are_those_of_the_runs() -> None:
     tables = tool("docs_tables")
     texts = {page: page.read_text() for page in tables.pages()}
-    kinds = "|".join(tables.TABLES)
+    every = {*tables.TABLES, *tables.NUMBERS}
+    kinds = "|".join(every)
     places = {page: re.findall(f"<!-- ({kinds}): ", text) for page, text in texts.items()}
-    assert {kind for found in places.values() for kind in found} == {*tables.TABLES}
+    assert {kind for found in places.values() for kind in found} == every
     for page, text in texts.items():
         assert len(places[page]) == text.count("<!-- end -->"), page
         assert tables.filled(text) == text, f"make docs-tables fills in {page}"
@@ -292,6 +293,24 @@ def test_tables_of_examples_and_speeds_say_what_their_files_say() -> None:
     ):
         with pytest.raises(ValueError, match="no runs of typo"):
             table("typo")
+
+
+def test_numbers_in_sentences_say_what_their_files_say() -> None:
+    numbers, tables = tool("docs_numbers"), tool("docs_tables")
+    assert numbers.value("inventory.txt best, 2 digits") == "85.92"
+    assert numbers.value("traffic_light.json runs/method=dqn/seed=1/trip_time") == "710.4"
+    assert numbers.span("traffic_light.json runs/method=dqn/trip_time") == "63.8 to 710.4"
+    assert numbers.span("traffic_light.json fixed_time/*") == "57.2 to 64.0"
+    with pytest.raises(ValueError, match="has 3 numbers"):
+        numbers.value("traffic_light.json runs/method=dqn/trip_time")
+    scores = [run.score() for run in tool("docs_scores").runs_of("discrete")
+              if run.task == "CartPole-v1-n20" and run.method == "dqn"]  # fmt: skip
+    spanned = numbers.score_span("discrete CartPole-v1-n20 dqn")
+    assert spanned == f"{min(scores):.0f} to {max(scores):.0f}"
+    stale = "It costs <!-- value: inventory.txt best, 2 digits -->7<!-- end --> at best."
+    assert tables.filled(stale) == stale.replace("7", "85.92")
+    with pytest.raises(ValueError, match="may not begin"):
+        tables.filled(stale.replace(" <!-- value", "\n<!-- value"))
 
 
 def test_verdicts_on_the_theory_are_those_of_its_page() -> None:

@@ -25,7 +25,7 @@ def seeds_table(asked: str) -> str:
     seeds = sorted({run["seed"] for run in runs if run["seed"] is not None})
     require(methods, [run["method"] for run in runs], file)
     found = {(run["method"], run["seed"]): run.get("value", run.get(number)) for run in runs}
-    rows = [[f"`{name}`", *(_number(found.get((name, s))) for s in seeds)] for name in methods]
+    rows = [[f"`{name}`", *(written(found.get((name, s))) for s in seeds)] for name in methods]
     return markdown_table(["", *(f"seed {seed}" for seed in seeds)], rows)
 
 
@@ -34,11 +34,17 @@ def _runs(file: str) -> list[dict[str, Any]]:
     if file.endswith(".json"):
         runs: list[dict[str, Any]] = json.loads(text)["runs"]
         return runs
+    return runs_in_text(text)
+
+
+def runs_in_text(text: str) -> list[dict[str, Any]]:
+    """The runs of lines like "sac seed 0: 137.57"."""
     lines = re.findall(r"^(\S+) +seed (\d+): (\S+)$", text, re.MULTILINE)
     return [{"method": name, "seed": int(seed), "value": float(v)} for name, seed, v in lines]
 
 
-def _number(value: float | None) -> str:
+def written(value: float | None) -> str:
+    """A number of an example, with as many digits as its size asks for."""
     if value is None:
         return ""
     digits = 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 4

@@ -1,4 +1,4 @@
-"""Fill in the tables of README, docs and results from what is in results/.
+"""Fill in the tables and numbers of README, docs and results from what is in results/.
 
 A table stands between two comments, and the first says what is in it:
 
@@ -18,8 +18,15 @@ A table stands between two comments, and the first says what is in it:
     <!-- readme: HEADING -->
     <!-- end -->
 
-`docs_scores`, `docs_claims`, `docs_speeds`, `docs_examples` and `credit` say what each of them is;
-the last is the first table under a heading of README.md, for a page of docs/.
+A number inside a sentence stands between two, too, on one line, which begins with a word (a comment
+that begins a line would end the paragraph):
+
+    <!-- value: FILE PATH -->85.92<!-- end -->
+    <!-- span: FILE PATH -->2.6 to 5.5<!-- end -->
+    <!-- score-span: FOLDER TASK METHOD METHOD ... -->430 to 500<!-- end -->
+
+`docs_scores`, `docs_claims`, `docs_speeds`, `docs_examples`, `docs_numbers` and `credit` say what
+each of them is; `readme` is the first table under a heading of README.md, for a page of docs/.
 """
 
 from __future__ import annotations
@@ -31,6 +38,7 @@ from pathlib import Path
 from credit import credit_table
 from docs_claims import claims_table, comparison_table
 from docs_examples import seeds_table, truth_table
+from docs_numbers import score_span, span, value
 from docs_scores import RESULTS, ROOT, curve_table, difference_table, score_table
 from docs_speeds import clock_table, ratio_table, scaling_table, throughput_table
 
@@ -59,7 +67,10 @@ TABLES = {
     "credit": credit_table,
     "readme": readme_table,
 }
+NUMBERS = {"value": value, "span": span, "score-span": score_span}
 PLACE = re.compile(rf"(<!-- ({'|'.join(TABLES)}): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+SPOT = re.compile(rf"(<!-- ({'|'.join(NUMBERS)}): (.*?) -->).*?(<!-- end -->)")
 
 
 def pages() -> list[Path]:
@@ -68,8 +79,13 @@ def pages() -> list[Path]:
 
 
 def filled(text: str) -> str:
-    """A page with its tables as they should be."""
-    return PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]](found[3])}\n{found[4]}", text)
+    """A page with its tables and numbers as they should be."""
+    if re.search(rf"^ *<!-- ({'|'.join(NUMBERS)}):", text, re.MULTILINE):
+        raise ValueError(
+            "A line may not begin with a number that is filled in: begin it with a word."
+        )
+    text = PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]](found[3])}\n{found[4]}", text)
+    return SPOT.sub(lambda found: f"{found[1]}{NUMBERS[found[2]](found[3])}{found[4]}", text)
 
 
 def main() -> int:
