@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from belated.backbones import DQN, LIRPG, PPO, SAC, TD3, Backbone, CrossQ
+from belated.backbones.averaged import Averaged
 from belated.backbones.base import require_part
 from belated.backbones.normalized import Normalized
 from belated.credit import IRCR, RRD, Dense, Revealed, Rudder
@@ -75,10 +76,13 @@ class Method:
 
     @property
     def trained(self) -> Backbone:
-        """The backbone, behind what normalises observations for it if that is asked for."""
+        """The backbone, behind what averages its policy and what normalises observations for it."""
+        backbone = self.backbone
+        if self.training.policy_average:
+            backbone = Averaged(backbone, self.training.policy_average)
         if self.training.normalize_observations:
-            return Normalized(self.backbone)
-        return self.backbone
+            backbone = Normalized(backbone)
+        return backbone
 
 
 _PARTS: dict[str, dict[str, Any]] = {

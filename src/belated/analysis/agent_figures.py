@@ -133,6 +133,7 @@ def _step_values(agent: Agent) -> Floats:
     backbone: Any = agent.method.backbone
     if agent.method.training.normalize_observations:
         raise ValueError("What a step earns cannot be drawn for normalised observations.")
-    tellers = backbone.tellers(agent.learner.state)
+    state = agent.learner.state
+    tellers = backbone.tellers(state.inner if agent.method.training.policy_average else state)
     values = np.mean([teller.history.value(steps, mask) for teller in tellers], axis=0)
     return np.asarray(values, np.float64).reshape(x.shape)

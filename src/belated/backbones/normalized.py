@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.backbones.base import Backbone
-from belated.experience.base import Metrics, Training
-from belated.experience.batch import IntervalBatch, Needs
-from belated.experience.off_policy import ReplayTraining
+from belated.backbones.around import Around, AroundState
+from belated.experience.base import Metrics
+from belated.experience.batch import IntervalBatch
 from belated.experience.step import ProblemShape
 from belated.networks.moments import Moments
 from belated.networks.plain import PlainPolicy
@@ -41,49 +40,19 @@ class NormalizedActor(eqx.Module):
         )
 
 
-class NormalizedState(NamedTuple):
-    """A backbone's state, its actor and key apart."""
-
-    actor: NormalizedActor
-    rest: Any  # the backbone's state without them
-    key: jax.Array
-
-    @property
-    def inner(self) -> Any:
-        """The backbone's state."""
-        return self.rest._replace(actor=self.actor.actor, key=self.key)
-
-
 @dataclass(frozen=True)
-class Normalized(Backbone):
+class Normalized(Around):
     """A backbone that sees observations shifted and scaled to mean 0 and variance 1.
 
     The moments are those of all sampled observations; targets and what came before see them too.
-
-    Attributes:
-        backbone: what learns.
     """
 
-    learns_from: ClassVar[type[Training]] = ReplayTraining
-
-    backbone: Backbone
-
-    @property
-    def needs(self) -> Needs:
-        """What the backbone looks at."""
-        return self.backbone.needs
-
-    @property
-    def tells_credit(self) -> bool:
-        """Whether the backbone does."""
-        return self.backbone.tells_credit
-
-    def init(self, seed: int, shape: ProblemShape) -> NormalizedState:
+    def init(self, seed: int, shape: ProblemShape) -> AroundState:
         """Make a fresh state."""
         inner = self.backbone.init(seed, shape)
         own = shape.state_size - (shape.action_size if shape.masked else 0)
         actor = NormalizedActor(inner.actor, Moments((own,)), shape)
-        return NormalizedState(actor, inner._replace(actor=None, key=None), inner.key)
+        return AroundState.of(actor, inner)
 
     def act(self, actor: NormalizedActor, observation: jax.Array, noise: jax.Array) -> jax.Array:
         """Explore as the backbone does."""
@@ -98,9 +67,7 @@ class Normalized(Backbone):
         policy = self.backbone.plain(actor.actor)
         return None if policy is None else actor.seen_by(policy)
 
-    def update(
-        self, state: NormalizedState, data: IntervalBatch
-    ) -> tuple[NormalizedState, Metrics]:
+    def update(self, state: AroundState, data: IntervalBatch) -> tuple[AroundState, Metrics]:
         """Take a batch's observations in, and learn from it as the backbone does."""
         moments = state.actor.moments
         rows = data.observation[:, : moments.mean.shape[0]]
@@ -108,9 +75,9 @@ class Normalized(Backbone):
         actor = NormalizedActor(state.actor.actor, moments, state.actor.shape)
         inner, metrics = self.backbone.update(state.inner, normalized(actor, data))
         actor = NormalizedActor(inner.actor, moments, actor.shape)
-        return NormalizedState(actor, inner._replace(actor=None, key=None), inner.key), metrics
+        return AroundState.of(actor, inner), metrics
 
-    def credit_of(self, state: NormalizedState, data: IntervalBatch) -> jax.Array:
+    def credit_of(self, state: AroundState, data: IntervalBatch) -> jax.Array:
         """What the backbone says."""
         return self.backbone.credit_of(state.inner, normalized(state.actor, data))
 

@@ -91,6 +91,10 @@ class Training(Protocol):
     def normalize_observations(self) -> bool:
         """Whether the backbone sees observations that were normalised for it."""
 
+    @property
+    def policy_average(self) -> int:
+        """Over how many updates the policy in use is averaged; 0 for the last one."""
+
     def experience(
         self, backbone: Any, shape: ProblemShape, lanes: int, rng: np.random.Generator
     ) -> Experience:

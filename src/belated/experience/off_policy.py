@@ -35,6 +35,8 @@ class ReplayTraining:
             or leaves a network, stay float32.
         normalize_observations: whether observations are shifted and scaled by the running mean and
             standard deviation of those that were sampled; masks of actions and the phase are not.
+        policy_average: over about how many updates the parameters of the policy are averaged that
+            is evaluated, predicts and is exported; 0 for the last ones. Learning is the same.
     """
 
     batch_size: int = 128
@@ -45,6 +47,7 @@ class ReplayTraining:
     updates_per_dispatch: int = 1
     precision: str = "float32"
     normalize_observations: bool = False
+    policy_average: int = 0
 
     def __post_init__(self) -> None:
         checked(
@@ -57,6 +60,7 @@ class ReplayTraining:
             updates_per_dispatch=positive_int,
             precision=one_of("float32", "bfloat16"),
             normalize_observations=flag,
+            policy_average=non_negative_int,
         )
         if self.replay_size < self.batch_size:
             raise ValueError(

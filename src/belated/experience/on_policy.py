@@ -30,6 +30,7 @@ class RolloutTraining:
     learning_starts: ClassVar[int] = 0  # it can only learn from its own actions
     precision: ClassVar[str] = "float32"
     normalize_observations: ClassVar[bool] = False  # (backbones on rollouts do it themselves)
+    policy_average: ClassVar[int] = 0
 
     def experience(
         self, backbone: RollsOut, shape: ProblemShape, lanes: int, rng: np.random.Generator
