@@ -96,7 +96,7 @@ def cut(run: Run, steps: int) -> Run:
 
 
 def curve_table(asked: str) -> str:
-    """What was seen on the way: "FOLDER METHOD ..., at 20k 40k ..." and perhaps more.
+    """What was seen on the way: "FOLDER+FOLDER METHOD ..., at 20k 40k ..." and perhaps more.
 
     ", of COLUMN" is another column of ``progress.csv`` than the mean return; with ", mean" there is
     a row for each method, the mean over its seeds, not one for each run. Where there are several
@@ -115,7 +115,7 @@ def curve_table(asked: str) -> str:
             averaged = True
         else:
             raise ValueError(f"A table of curves has no option {option!r}.")
-    runs = runs_of(folder)
+    runs = runs_of(*folder.split("+"))
     require(methods, [run.method for run in runs], folder)
     grouped = by_task(runs)
     tasks = _short([*grouped]) if len(grouped) > 1 else [""]

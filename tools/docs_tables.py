@@ -5,7 +5,7 @@ A table stands between two comments, and the first says what is in it:
     <!-- scores: FOLDER+FOLDER METHOD METHOD ... -->
     <!-- scores: FOLDER+FOLDER METHOD METHOD ..., each seed -->
     <!-- differences: FOLDER+FOLDER METHOD METHOD METHOD ..., until 60k -->
-    <!-- curves: FOLDER METHOD METHOD ..., at 20k 40k, of length_mean, mean -->
+    <!-- curves: FOLDER+FOLDER METHOD METHOD ..., at 20k 40k, of length_mean, mean -->
     <!-- claims: paper -->
     <!-- comparisons: paper -->
     <!-- throughput: FILE -->
