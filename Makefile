@@ -10,7 +10,7 @@ QUICK := tests/test_package.py tests/test_start_up.py tests/analysis/test_statis
 	tests/training/test_golden.py tests/training/test_logging.py
 RESULTS := $(patsubst results/%/grid.toml,%,$(wildcard results/*/grid.toml))
 
-.PHONY: help install test test-oldest test-newest $(PYTHONS:%=test-newest-%) dist lint format docs docs-tables docs-check demo faults soak audit evidence credit bench bench-shared bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
+.PHONY: help install test test-oldest test-newest $(PYTHONS:%=test-newest-%) dist lint format docs docs-tables docs-check demo faults soak audit evidence credit bench bench-options bench-discrete bench-truth bench-scaling bench-wrappers bench-sweep bench-checkpoint bench-predict bench-coverage results $(RESULTS:%=results-%) clean
 
 
 help:  ## list the targets
@@ -74,9 +74,10 @@ demo: $(INSTALLED)  ## learn to run from late rewards, beside plain SAC: verdict
 bench: $(INSTALLED)  ## steps per second beside Stable-Baselines3 (needs the bench extra)
 	$(BIN)/python benchmarks/throughput.py --json results/throughput.json
 
-bench-shared: $(INSTALLED)  ## the same with one H for both critics, and with one for each
-	$(BIN)/python benchmarks/throughput.py --json results/throughput_shared.json --methods \
-		hc-singleton "hc-singleton, shared" crossq-hc-singleton "crossq-hc-singleton, separate"
+bench-options: $(INSTALLED)  ## the same with one H for both critics or for each, and without an averaged policy
+	$(BIN)/python benchmarks/throughput.py --json results/throughput_options.json --methods \
+		hc-singleton "hc-singleton, shared" crossq-hc-singleton \
+		"crossq-hc-singleton, separate" "crossq-hc-singleton, last policy"
 
 bench-discrete: $(INSTALLED)  ## the same for discrete actions, beside its DQN
 	$(BIN)/python benchmarks/throughput.py --discrete --json results/throughput_discrete.json

@@ -37,7 +37,11 @@ from belated.experience.off_policy import OffPolicy
 
 SB3, SBX, SB3_DQN = "Stable-Baselines3 SAC", "SBX SAC", "Stable-Baselines3 DQN"
 ROUNDED, DISCRETE = "bfloat16", "CartPole"
-HISTORIES = {"shared": True, "separate": False}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "shared": {"shared": True},
+    "separate": {"shared": False},
+    "last policy": {"policy_average": 0},
+}
 
 
 def stable_baselines3(units: int) -> Learn:
@@ -81,8 +85,8 @@ def agent_of(name: str, units: int) -> belated.Agent:
         env = gym.make("belated/HalfCheetah-sum-n20-v0")
     changes: dict[str, Any] = {"learning_starts": 500, "hidden": (units, units)}
     changes["precision"] = ROUNDED if ROUNDED in options else "float32"
-    for option in HISTORIES.keys() & {*options}:
-        changes["shared"] = HISTORIES[option]
+    for option in OPTIONS.keys() & {*options}:
+        changes |= OPTIONS[option]
     return belated.Agent(method, env, seed=0, **changes)
 
 
@@ -170,7 +174,8 @@ def main(
 
     Args:
         methods: Which of belated's methods to measure; by default a selection. One H for all
-            critics is "hc-singleton, shared", one for each "crossq-hc-singleton, separate".
+            critics is "hc-singleton, shared", one for each "crossq-hc-singleton, separate", and
+            without an averaged policy "crossq-hc-singleton, last policy".
         discrete: On CartPole-v1 beside DQN, not on HalfCheetah-v5 beside SAC.
         units: Of each of the two hidden layers.
         rounded: Also measure products of bfloat16 factors.

@@ -100,10 +100,10 @@ _PARTS: dict[str, dict[str, Any]] = {
 
 
 def _on_crossq(**parts: Any) -> Method:
-    """The method with the same parts, but one H for both critics."""
+    """The method with the same parts, but one H for both critics and an averaged policy."""
     if isinstance(parts.get("critic"), HC):
         parts["critic"] = replace(parts["critic"], shared=True)
-    return Method(CrossQ(**parts))
+    return Method(CrossQ(**parts), ReplayTraining(policy_average=1_000))
 
 
 METHODS: dict[str, Method] = {

@@ -32,7 +32,7 @@ def agent_of(name: str, **changes: Any) -> Agent:
 @pytest.mark.parametrize("name", ["sac", "td3-hc-pairwise-1", "crossq-hc-singleton", "dqn"])
 def test_learning_does_not_know_of_it(name: str) -> None:
     """But for rounding, where the compiler joins operations in another way."""
-    plain, averaged = agent_of(name).learn(60), agent_of(name, policy_average=10).learn(60)
+    plain, averaged = (agent_of(name, policy_average=over).learn(60) for over in (0, 10))
     inner = jax.tree.leaves(averaged.learner.state.inner)
     for a, b in zip(weights(plain), inner, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
@@ -68,7 +68,7 @@ def test_it_is_the_mean_and_later_an_exponential_average(name: str) -> None:
 
 
 def test_only_exploration_takes_the_last_policy(tmp_path: Path) -> None:
-    plain = small_agent("crossq-hc-singleton").learn(60)
+    plain = small_agent("crossq-hc-singleton", policy_average=0).learn(60)
     averaged = small_agent("crossq-hc-singleton", policy_average=30).learn(60)
     rows = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
     noise = np.random.default_rng(1).normal(size=(30, 1)).astype(np.float32)
