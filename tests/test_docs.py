@@ -309,6 +309,11 @@ def test_numbers_in_sentences_say_what_their_files_say() -> None:
     assert spanned == f"{min(scores):.0f} to {max(scores):.0f}"
     stale = "It costs <!-- value: inventory.txt best, 2 digits -->7<!-- end --> at best."
     assert tables.filled(stale) == stale.replace("7", "85.92")
+    for wrong in ("inventory.txt typo", "traffic_light.json runs/method=typo/trip_time"):
+        with pytest.raises(ValueError, match="has no"):
+            numbers.span(wrong)
+    with pytest.raises(ValueError, match="not on one line"):
+        tables.filled(stale.replace("7", "7\n"))
     with pytest.raises(ValueError, match="may not begin"):
         tables.filled(stale.replace(" <!-- value", "\n<!-- value"))
 

@@ -33,6 +33,8 @@ def span(asked: str) -> str:
 def score_span(asked: str) -> str:
     """The lowest and the highest score, of all seeds: "FOLDER TASK METHOD METHOD ..."."""
     folder, task, *methods = asked.split()
+    if not methods:
+        raise ValueError(f"Of which methods in {asked!r}?")
     runs = [run for run in runs_of(folder) if run.task == task]
     require(methods, [run.method for run in runs], f"{folder}/{task}")
     scores = [run.score() for run in runs if run.method in methods]
@@ -40,12 +42,18 @@ def score_span(asked: str) -> str:
 
 
 def _values(asked: str) -> tuple[list[float], int | None]:
-    place, _, digits = asked.removesuffix(" digits").partition(", ")
+    place, _, digits = asked.partition(", ")
     file, _, path = place.partition(" ")
     found = [_read(file)]
-    for step in path.split("/"):
-        found = [entry for part in found for entry in _at(part, step)]
-    return [float(one) for one in found if one is not None], int(digits) if digits else None
+    try:
+        for step in path.split("/"):
+            found = [entry for part in found for entry in _at(part, step)]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"results/{file} has no {path!r}: {error!r}.") from error
+    values = [float(one) for one in found if one is not None]
+    if not values:
+        raise ValueError(f"results/{file} has no number at {path!r}.")
+    return values, int(digits.split()[0]) if digits else None
 
 
 def _at(part: Any, step: str) -> list[Any]:

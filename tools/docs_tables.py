@@ -84,6 +84,10 @@ def filled(text: str) -> str:
         raise ValueError(
             "A line may not begin with a number that is filled in: begin it with a word."
         )
+    if len(PLACE.findall(text)) + len(SPOT.findall(text)) != text.count("<!-- end -->"):
+        raise ValueError(
+            "There is an end without a beginning, or a number that is not on one line."
+        )
     text = PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]](found[3])}\n{found[4]}", text)
     return SPOT.sub(lambda found: f"{found[1]}{NUMBERS[found[2]](found[3])}{found[4]}", text)
 

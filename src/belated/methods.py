@@ -60,8 +60,8 @@ class Method:
 
     Attributes:
         backbone: what acts and learns, with its critic and credit rule.
-        training: how steps are kept and how often they are learned from; by default the settings
-            of the kind that the backbone learns from.
+        training: how steps are kept and how often they are learned from; by default as the
+            backbone usually is trained.
     """
 
     backbone: Backbone
@@ -71,7 +71,7 @@ class Method:
         require_part(self, self.backbone, Backbone, "needs a backbone")
         kind = self.backbone.learns_from
         if self.training is None:
-            object.__setattr__(self, "training", kind())
+            object.__setattr__(self, "training", self.backbone.usual_training)
         require_part(self.backbone, self.training, kind, f"is trained by {kind.__name__}")
 
     @property
@@ -100,10 +100,10 @@ _PARTS: dict[str, dict[str, Any]] = {
 
 
 def _on_crossq(**parts: Any) -> Method:
-    """The method with the same parts, but one H for both critics and an averaged policy."""
+    """The method with the same parts, but one H for both critics."""
     if isinstance(parts.get("critic"), HC):
         parts["critic"] = replace(parts["critic"], shared=True)
-    return Method(CrossQ(**parts), ReplayTraining(policy_average=1_000))
+    return Method(CrossQ(**parts))
 
 
 METHODS: dict[str, Method] = {

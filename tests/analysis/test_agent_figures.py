@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gymnasium as gym
 import numpy as np
+import pytest
 from small_agents import small_agent
 
 from belated.analysis.agent_figures import draw_credit, draw_heatmaps
@@ -18,8 +19,9 @@ def test_credit_is_drawn_with_the_hidden_reward_only_where_there_is_one() -> Non
     assert [figure.get_suptitle() for figure in (known, unknown)] == ["", "hc after 6 steps"]
 
 
-def test_the_axes_of_heatmaps_are_labelled() -> None:
-    agent = small_agent(env=gym.make("belated/PointReach-v0", max_steps=20))
+@pytest.mark.parametrize("over", [0, 10])
+def test_the_axes_of_heatmaps_are_labelled(over: int) -> None:
+    agent = small_agent(env=gym.make("belated/PointReach-v0", max_steps=20), policy_average=over)
     figure = draw_heatmaps({"one": agent, "another": agent})
     grids = figure.axes[:2]
     assert [axes.get_xlabel() for axes in grids] == ["x", "x"]

@@ -16,6 +16,7 @@ from small_agents import assert_same_weights, delayed, small_agent, weights
 import belated
 from belated import Agent
 from belated.envs.actions import options_of
+from belated.methods import METHODS, CrossQ, Method
 
 
 def env_for(name: str) -> Any:
@@ -72,8 +73,8 @@ def test_only_exploration_takes_the_last_policy(tmp_path: Path) -> None:
     averaged = small_agent("crossq-hc-singleton", policy_average=30).learn(60)
     rows = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
     noise = np.random.default_rng(1).normal(size=(30, 1)).astype(np.float32)
-    acts = [agent.learner.act(rows, noise) for agent in (plain, averaged)]
-    np.testing.assert_allclose(*acts, atol=1e-4)
+    there, here = (agent.learner.act(rows, noise) for agent in (plain, averaged))
+    np.testing.assert_allclose(here, there, atol=1e-4)
 
     expected = averaged.predict(rows)[0]
     assert np.abs(expected - plain.predict(rows)[0]).max() > 1e-3
@@ -86,8 +87,8 @@ def test_only_exploration_takes_the_last_policy(tmp_path: Path) -> None:
     seen = np.stack([step.observation for step in played.steps])
     taken = np.stack([step.action for step in played.steps])
     np.testing.assert_allclose(taken, averaged.predict(seen)[0], atol=1e-5)
-    told = [agent.credit(played) for agent in (plain, averaged)]
-    np.testing.assert_allclose(*told, atol=1e-4)  # (the critic is the same)
+    told, expected = (agent.credit(played) for agent in (averaged, plain))
+    np.testing.assert_allclose(told, expected, atol=1e-4)  # (the critic is the same)
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -102,6 +103,12 @@ def test_before_the_first_update_it_is_the_policy_there_is() -> None:
     plain, averaged = small_agent("sac"), small_agent("sac", policy_average=10)
     rows = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
     np.testing.assert_array_equal(plain.predict(rows)[0], averaged.predict(rows)[0])
+
+
+def test_crossq_is_averaged_whoever_composes_it() -> None:
+    assert Method(CrossQ()) == METHODS["crossq"]
+    assert METHODS["crossq"].training.policy_average == 1_000
+    assert METHODS["sac"].training.policy_average == 0
 
 
 def test_it_is_for_methods_with_a_replay() -> None:

@@ -27,6 +27,11 @@ class Backbone(Protocol):
     """What experience it learns from: `ReplayTraining` or `RolloutTraining`."""
 
     @property
+    def usual_training(self) -> Training:
+        """The settings of training for whoever gives none."""
+        return self.learns_from()
+
+    @property
     def needs(self) -> Needs:
         """The optional fields of the experience that its parts look at."""
         return frozenset()

@@ -23,6 +23,7 @@ from belated.critics import AdditiveConfig, action_values
 from belated.critics.hc import HistoryTerm
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch
+from belated.experience.off_policy import ReplayTraining
 from belated.experience.step import ProblemShape
 from belated.networks import BatchNormPolicy, NormalizedMLP
 from belated.networks.descent import Optimizer, adam, descend
@@ -108,6 +109,11 @@ class CrossQ(MaximumEntropy):
             credit=self.credit.init(rng, shape),
             key=key,
         )
+
+    @property
+    def usual_training(self) -> ReplayTraining:
+        """The policy in use is an average: single ones stumble more often than SAC's."""
+        return ReplayTraining(policy_average=1_000)
 
     @property
     def _recipe(self) -> AdditiveConfig:

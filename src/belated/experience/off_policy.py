@@ -35,8 +35,9 @@ class ReplayTraining:
             or leaves a network, stay float32.
         normalize_observations: whether observations are shifted and scaled by the running mean and
             standard deviation of those that were sampled; masks of actions and the phase are not.
-        policy_average: over about how many updates the parameters of the policy are averaged that
-            is evaluated, predicts and is exported; 0 for the last ones. Learning is the same.
+        policy_average: over about how many updates the parameters of the deterministic policy are
+            averaged, which is evaluated, predicts and is exported; 0 for the last ones. Samples of
+            the policy, and learning, are the same.
     """
 
     batch_size: int = 128
