@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import resource
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,14 @@ from belated.experience.replay import IntervalReplay
 from belated.experience.step import ProblemShape, Step
 
 shapes = st.builds(shape_of, st.integers(1, 7), st.integers(0, 4))
+
+
+MEMORY = Path("/proc/self/statm")
+
+
+def megabytes() -> float:
+    """What this process holds in memory."""
+    return int(MEMORY.read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
 def tagged(tag: int, phase: float = 0.0) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -286,6 +296,16 @@ def test_a_million_steps_of_halfcheetah_take_little_more_than_their_own_bytes() 
     # observation, action, two rewards, position, length, time, terminated, revealed
     raw = steps * (4 * observation + 4 * action + 2 * 4 + 3 * 4 + 2)
     assert replay.nbytes < 1.25 * raw
+
+
+@pytest.mark.skipif(not MEMORY.exists(), reason="this system does not tell a process's memory")
+def test_memory_is_taken_when_rows_come_and_not_before() -> None:
+    before = megabytes()
+    replay = IntervalReplay(2**26, shape_of(3, 0))
+    replay.add(plain_step(0, 0, True))
+    replay.restore(replay.state())
+    assert replay.nbytes > 2**30
+    assert megabytes() - before < 64
 
 
 def test_a_replay_too_small_for_a_window_is_refused() -> None:

@@ -152,6 +152,11 @@ def forge(folder: Path, rng: random.Random) -> str:
     return name
 
 
+def most_memory() -> float:
+    """The most that this process ever held, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def main(folder: Path, count: int, seed: int) -> None:
     """Tamper and load, again and again."""
     global watching
@@ -160,8 +165,10 @@ def main(folder: Path, count: int, seed: int) -> None:
     failures: list[str] = []
     refused = accepted = 0
     sys.addaudithook(watch)
-    start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = most_memory()
+    hungriest, most = seed, 0.0
     for number in range(count):
+        before = most_memory()
         rng = random.Random(seed + number)
         with tempfile.TemporaryDirectory() as place:
             spoiled = Path(place) / "agent"
@@ -186,7 +193,8 @@ def main(folder: Path, count: int, seed: int) -> None:
                 watching = False
             if trace(spoiled).exists():
                 failures.append(f"seed {seed + number}, {how}: a pickle was run")
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) / 1024
+        if most_memory() - before > most:
+            hungriest, most = seed + number, most_memory() - before
     print(
         json.dumps(
             {
@@ -194,7 +202,8 @@ def main(folder: Path, count: int, seed: int) -> None:
                 "refused": refused,
                 "failures": failures,
                 "forbidden": sorted(set(seen)),
-                "megabytes": grown,
+                "megabytes": most_memory() - start,
+                "hungriest": hungriest,
             }
         )
     )

@@ -77,7 +77,7 @@ class Ring:
         self.rows = np.zeros((size, shape.step_size), np.float32)
         self.reward = np.zeros(size, np.float32)
         self.dense_reward = np.zeros(size, np.float32)
-        self.duration = np.ones(size, np.float32)
+        self.duration = np.zeros(size, np.float32)
         self.terminated = np.zeros(size, bool)
         self.revealed = np.zeros(size, bool)
         self.position = np.zeros(size, np.int32)  # t − t_i
@@ -88,6 +88,7 @@ class Ring:
         self.available = 0
         self.written = 0  # the number of the next row
         self.settled = 0  # the number of the first row that may still change
+        self.timed = False  # whether a step ever took another time than 1
         self.episode_step = 0
         self.intervals: deque[Interval] = deque()
         self.extremes: dict[str, Extremes] = {
@@ -102,6 +103,7 @@ class Ring:
         self.reward[slot] = step.reward
         self.dense_reward[slot] = step.dense_reward
         self.duration[slot] = step.duration
+        self.timed |= step.duration != 1
         self.terminated[slot] = step.terminated
         self.revealed[slot] = step.revealed
         self.position[slot] = step.position
@@ -204,11 +206,10 @@ class Ring:
         """What is to be saved beside the settled rows."""
         # The row of what follows an interval is there before it is counted.
         rest = self.records(self.settled, self.written + 1)
-        timed = bool((self.duration != 1).any())  # else there is nothing to say
         return {
             "counters": np.array([getattr(self, name) for name in _COUNTERS], np.int64),
             "rest": rest.view(np.uint8).reshape(len(rest), -1),
-            **({"duration": self.duration} if timed else {}),
+            **({"duration": self.duration} if self.timed else {}),
         }
 
     def restore(self, state: dict[str, Array]) -> None:
@@ -223,10 +224,14 @@ class Ring:
         if len(rest) != unsettled:
             raise ValueError(f"a replay has {len(rest)} open rows instead of {unsettled}.")
         self.put(self.settled, rest)
-        duration = state.get("duration", self.duration)
-        if duration.shape != self.duration.shape or duration.dtype != self.duration.dtype:
-            raise ValueError("the durations of a replay's steps are those of another one.")
-        self.duration = duration
+        self.timed = "duration" in state
+        if self.timed:
+            duration = state["duration"]
+            if duration.shape != self.duration.shape or duration.dtype != self.duration.dtype:
+                raise ValueError("the durations of a replay's steps are those of another one.")
+            self.duration = duration
+        else:
+            self.duration[: self.written] = 1
         self._find_intervals()
 
     def _find_intervals(self) -> None:
