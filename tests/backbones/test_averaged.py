@@ -32,11 +32,14 @@ def agent_of(name: str, **changes: Any) -> Agent:
 
 @pytest.mark.parametrize("name", ["sac", "td3-hc-pairwise-1", "crossq-hc-singleton", "dqn"])
 def test_learning_does_not_know_of_it(name: str) -> None:
-    """But for rounding, where the compiler joins operations in another way."""
+    """But for rounding, where the compiler joins operations in another way: a hundredth at most
+    of the way that the weights went."""
+    start = weights(agent_of(name, policy_average=0))
     plain, averaged = (agent_of(name, policy_average=over).learn(60) for over in (0, 10))
     inner = jax.tree.leaves(averaged.learner.state.inner)
-    for a, b in zip(weights(plain), inner, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    for old, a, b in zip(start, weights(plain), inner, strict=True):
+        way, gap = (np.linalg.norm(np.subtract(a, each, dtype=np.float64)) for each in (old, b))
+        assert gap <= 0.01 * way
 
 
 @pytest.mark.parametrize("name", ["sac", "crossq", "dqn"])
@@ -74,10 +77,10 @@ def test_only_exploration_takes_the_last_policy(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
     noise = np.random.default_rng(1).normal(size=(30, 1)).astype(np.float32)
     there, here = (agent.learner.act(rows, noise) for agent in (plain, averaged))
-    np.testing.assert_allclose(here, there, atol=1e-4)
+    np.testing.assert_allclose(here, there, atol=1e-3)
 
     expected = averaged.predict(rows)[0]
-    assert np.abs(expected - plain.predict(rows)[0]).max() > 1e-3
+    assert np.abs(expected - plain.predict(rows)[0]).max() > 1e-2
     mode = averaged.learner.state.actor.average.mode(rows)
     np.testing.assert_allclose(expected, averaged.spaces.to_env(np.asarray(mode)), atol=1e-5)
     for kind, run in (("npz", npz_actions), ("onnx", onnx_actions)):
@@ -88,7 +91,7 @@ def test_only_exploration_takes_the_last_policy(tmp_path: Path) -> None:
     taken = np.stack([step.action for step in played.steps])
     np.testing.assert_allclose(taken, averaged.predict(seen)[0], atol=1e-5)
     told, expected = (agent.credit(played) for agent in (averaged, plain))
-    np.testing.assert_allclose(told, expected, atol=1e-4)  # (the critic is the same)
+    np.testing.assert_allclose(told, expected, atol=1e-3)  # (the critic is the same)
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -217,25 +216,6 @@ def test_the_actor_is_updated_every_third_time_and_what_belongs_to_it() -> None:
         assert all(changed(part, state, after) for part in quick)
         assert {changed(part, state, after) for part in slow} == {number % 3 == 0}
         state = after
-
-
-def test_the_learning_rate_falls_in_the_end() -> None:
-    """After three times `full_rate_for` steps are a third as long; before it nothing is changed."""
-    batch, shape = random_batch(4, 0, size=16)
-    falling = CrossQ(CRITICS[1], hidden=HIDDEN, policy_delay=1, full_rate_for=100)
-    always = dataclasses.replace(falling, full_rate_for=None)
-
-    def steps(crossq: CrossQ, updates: int) -> list[Any]:
-        before = crossq.init(2, shape)._replace(updates=jnp.int32(updates))
-        after, _ = update_of(crossq)(before, batch)
-        parts = [(s.actor.trunk, s.histories, s.currents) for s in (before, after)]
-        return jax.tree.leaves(jax.tree.map(lambda a, b: b - a, *parts))
-
-    for updates, left in ((0, 1), (99, 1), (299, 1 / 3)):
-        # The actor's update counts that of the critics, so the two see 299 and 300.
-        for a, b in zip(steps(falling, updates), steps(always, updates), strict=True):
-            np.testing.assert_allclose(a, left * b, rtol=5e-3, atol=1e-6)
-    assert CrossQ(full_rate_for="always") == CrossQ(full_rate_for=None)  # type: ignore[arg-type]
 
 
 def test_no_optimiser_sees_the_statistics() -> None:

@@ -30,7 +30,7 @@ from belated.networks.descent import Optimizer, adam, descend
 from belated.networks.heads import Outlook
 from belated.networks.normalization import GRADIENTS, NetworkStatistics, dead_units, moved
 from belated.parts import register
-from belated.ranges import checked, fraction, one_of, optional, positive_int
+from belated.ranges import checked, fraction, one_of, positive_int
 
 
 class CrossQState(NamedTuple):
@@ -60,8 +60,6 @@ class CrossQ(MaximumEntropy):
         statistics_rate: how far the running statistics move in an update.
         statistics_gradient: how the gradient treats the joint statistics; see `NormalizedMLP`.
         policy_delay: how many updates of the critics come with one of actor and temperature.
-        full_rate_for: after so many updates the learning rate of actor and critics falls, as
-            1/updates; None (or "always"): it never falls.
     """
 
     learning_rate: float = 1e-3
@@ -69,7 +67,6 @@ class CrossQ(MaximumEntropy):
     statistics_rate: float = 0.01
     statistics_gradient: str = "straight-through"
     policy_delay: int = 3
-    full_rate_for: int | None = 100_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,7 +82,6 @@ class CrossQ(MaximumEntropy):
             statistics_rate=fraction,
             statistics_gradient=one_of(*GRADIENTS),
             policy_delay=positive_int,
-            full_rate_for=optional(positive_int, "always"),
         )
 
     def init(self, seed: int, shape: ProblemShape) -> CrossQState:
@@ -128,12 +124,6 @@ class CrossQ(MaximumEntropy):
     def _optimizer(self) -> Optimizer:
         return adam(self.learning_rate, self.max_gradient_norm, self.momentum)
 
-    def _rate_left(self, state: CrossQState) -> jax.Array | float:
-        """What is left of the learning rate by now, as a part of it."""
-        if self.full_rate_for is None:
-            return 1.0
-        return self.full_rate_for / jnp.maximum(state.updates, self.full_rate_for)
-
     def tellers(self, state: CrossQState) -> tuple[Any, ...]:
         """The parts of a state that assign credit, if the critics do."""
         return state.histories
@@ -160,7 +150,7 @@ class CrossQ(MaximumEntropy):
             self._critic_loss, has_aux=True
         )(parameters, state.actor.shape, data, following)
         parameters, critic_optimizer = descend(
-            self._optimizer, gradients, state.critic_optimizer, parameters, self._rate_left(state)
+            self._optimizer, gradients, state.critic_optimizer, parameters
         )
         histories, currents = parameters
         statistics = tuple(
@@ -248,9 +238,7 @@ class CrossQ(MaximumEntropy):
 
         shape, trunk = state.actor.shape, state.actor.trunk
         gradients, (log_prob, seen) = jax.grad(loss, has_aux=True)(trunk)
-        trunk, actor_optimizer = descend(
-            self._optimizer, gradients, state.actor_optimizer, trunk, self._rate_left(state)
-        )
+        trunk, actor_optimizer = descend(self._optimizer, gradients, state.actor_optimizer, trunk)
         statistics = moved(state.actor.statistics, seen, self.statistics_rate)
         state = state._replace(
             actor=state.actor.replaced(trunk, statistics), actor_optimizer=actor_optimizer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import jax
 import optax
 
 Optimizer: TypeAlias = optax.GradientTransformation
@@ -21,14 +20,7 @@ def adam(learning_rate: float, max_norm: float | None = None, momentum: float = 
     return optax.flatten(optimizer)
 
 
-def descend(
-    optimizer: Optimizer,
-    gradients: Any,
-    state: Any,
-    parameters: Any,
-    scale: jax.Array | float = 1.0,
-) -> tuple[Any, Any]:
-    """Return the parameters and the optimiser's state after one step, of so much of its length."""
+def descend(optimizer: Optimizer, gradients: Any, state: Any, parameters: Any) -> tuple[Any, Any]:
+    """Return the parameters and the optimiser's state after one step."""
     updates, state = optimizer.update(gradients, state, parameters)
-    updates = jax.tree.map(lambda update: scale * update, updates)
     return optax.apply_updates(parameters, updates), state
