@@ -27,6 +27,7 @@ def quick_options() -> dict[str, Any]:
         "xla_backend_optimization_level": 0,
         "xla_llvm_disable_expensive_passes": True,
         "xla_cpu_use_fusion_emitters": False,
+        "xla_cpu_parallel_codegen_split_count": 1,
     }
     try:
         jax.jit(lambda: 0.0, compiler_options=options)()

@@ -84,6 +84,11 @@ class Method:
             backbone = Normalized(backbone)
         return backbone
 
+    @property
+    def gamma(self) -> float:
+        """The discount of a step; 1 if the backbone knows of none."""
+        return float(getattr(self.backbone, "gamma", 1.0))
+
 
 _PARTS: dict[str, dict[str, Any]] = {
     "sac": {},

@@ -123,7 +123,8 @@ def test_a_run_folder_holds_progress_and_checkpoint(tmp_path: Path) -> None:
     how: dict[str, Any] = {"out": tmp_path, "eval_every": 25, "eval_episodes": 2}
     agent.learn(60, tensorboard=True, **how)
     header, *rows = (tmp_path / "progress.csv").read_text().splitlines()
-    assert header.startswith("step,return_mean,return_std,revealed_return_mean,length_mean,")
+    names = ["revealed_return_mean", "discounted_return_mean", "length_mean"]
+    assert header.startswith(",".join(["step,return_mean,return_std", *names]))
     assert [row.split(",")[0] for row in rows] == ["25", "50", "60"]
     assert list((tmp_path / "tensorboard").glob("events*"))
     loaded = Agent.load(tmp_path, delayed())

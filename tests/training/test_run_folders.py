@@ -268,6 +268,7 @@ def test_an_evaluation_has_all_that_is_logged_of_it() -> None:
         "return_mean": outcome.return_mean,
         "return_std": outcome.return_std,
         "revealed_return_mean": outcome.revealed_return_mean,
+        "discounted_return_mean": outcome.discounted_return_mean,
         "length_mean": outcome.length_mean,
     }
     assert outcome.return_mean == np.mean(outcome.returns)

@@ -13,7 +13,7 @@ from exported import npz_actions, onnx_actions
 from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
-from scripted_envs import RandomEnv
+from scripted_envs import RandomEnv, ScriptedEnv
 from small_agents import assert_same_weights, small_agent, weights
 
 import belated
@@ -166,6 +166,14 @@ def test_durations_are_saved(name: str, tmp_path: Path) -> None:
     whole = small_agent(name, env()).learn(80)
     small_agent(name, env()).learn(47).save(tmp_path, replay=True)
     assert_same_weights(whole, Agent.load(tmp_path, env()).learn(33))
+
+
+def test_evaluations_discount_what_was_revealed_by_the_time_before_it() -> None:
+    late = belated.mark(Timed(ScriptedEnv([0, 0, 5.0, 0, 0, 7.0]), 2.0), period=3)
+    outcome = small_agent("sac", late, gamma=0.9).evaluate(2, env=late)
+    expected = 5 * 0.9**4 + 7 * 0.9**10
+    np.testing.assert_allclose(outcome.discounted_returns, expected)
+    np.testing.assert_allclose(outcome.revealed_returns, 12.0)
 
 
 def test_a_negative_duration_is_refused() -> None:

@@ -100,6 +100,7 @@ class _Run:
             self._spaces,
             episodes=self._settings.eval_episodes,
             seed=self._settings.seed,
+            gamma=self._learner.gamma,
         ).summary()
         self._outcome = outcome["return_mean"]
         speed = {"wall_time": seconds, "steps_per_second": step / seconds}

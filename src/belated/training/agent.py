@@ -258,7 +258,7 @@ class Agent:
 
     def _warn_of_exploding_values(self, row: Row) -> None:
         """Warn, once, if values are far beyond what the rewards seen so far could add up to."""
-        gamma = getattr(self.method.backbone, "gamma", 1.0) ** self.loop.episodes.shortest_step
+        gamma = self.method.gamma**self.loop.episodes.shortest_step
         if "value_largest" not in row or gamma == 1 or self._warned:
             return
         bonus = abs(float(row.get("temperature", 0)) * float(row.get("entropy", 0)))
@@ -330,7 +330,14 @@ class Agent:
         """
         episodes = positive_int(episodes, "episodes")
         env = self.evaluation_env(env)
-        return evaluate(env, self.learner.mode, self.spaces, episodes=episodes, seed=self.seed)
+        return evaluate(
+            env,
+            self.learner.mode,
+            self.spaces,
+            episodes=episodes,
+            seed=self.seed,
+            gamma=self.method.gamma,
+        )
 
     def play(self, *, seed: int = 0, env: AnyEnv | None = None) -> Episode:
         """Play one episode with the deterministic policy and return all that happened."""

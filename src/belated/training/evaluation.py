@@ -38,6 +38,12 @@ class Episode:
         """The sum of the hidden per-step rewards, NaN where there are none."""
         return float(sum(step.dense_reward for step in self.steps))
 
+    def discounted_return(self, gamma: float) -> float:
+        """What was revealed, discounted to the episode's start: what a method maximises."""
+        durations = np.array([0.0, *(step.duration for step in self.steps[:-1])])
+        rewards = np.array([step.reward for step in self.steps])
+        return float(rewards @ gamma ** np.cumsum(durations))
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -46,6 +52,8 @@ class Evaluation:
     returns: npt.NDArray[np.float64]
     """Dense returns, or revealed ones where the environment has no per-step reward."""
     revealed_returns: npt.NDArray[np.float64]
+    discounted_returns: npt.NDArray[np.float64]
+    """Of the revealed rewards, with the method's γ."""
     lengths: npt.NDArray[np.int64]
 
     @property
@@ -69,14 +77,19 @@ class Evaluation:
         return float(self.revealed_returns.mean())
 
     @property
+    def discounted_return_mean(self) -> float:
+        """The mean of the same, discounted: what the method maximises."""
+        return float(self.discounted_returns.mean())
+
+    @property
     def length_mean(self) -> float:
         """The mean number of steps of an episode."""
         return float(self.lengths.mean())
 
     def summary(self) -> dict[str, float]:
         """The means that are logged."""
-        names = ("return_mean", "return_std", "revealed_return_mean", "length_mean")
-        return {name: getattr(self, name) for name in names}
+        names = ["return_mean", "return_std", "revealed_return_mean", "discounted_return_mean"]
+        return {name: getattr(self, name) for name in [*names, "length_mean"]}
 
 
 def play_episode(env: AnyEnv, policy: Policy, spaces: Spaces, seed: int) -> Episode:
@@ -91,9 +104,18 @@ def play_episode(env: AnyEnv, policy: Policy, spaces: Spaces, seed: int) -> Epis
 
 
 def evaluate(
-    env: AnyEnv, policy: Policy, spaces: Spaces, *, episodes: int, seed: int
+    env: AnyEnv, policy: Policy, spaces: Spaces, *, episodes: int, seed: int, gamma: float
 ) -> Evaluation:
-    """Play some episodes; the same seed gives the same episodes every time."""
+    """Play some episodes; the same seed gives the same episodes every time.
+
+    Args:
+        env: where.
+        policy: how.
+        spaces: those of the environment.
+        episodes: how many.
+        seed: of the run.
+        gamma: the discount of `Evaluation.discounted_returns`.
+    """
     played = [
         play_episode(env, policy, spaces, episode_seed(seed, _EVALUATION_STREAM, number))
         for number in range(episodes)
@@ -103,6 +125,7 @@ def evaluate(
     return Evaluation(
         returns=revealed if np.isnan(dense).any() else dense,
         revealed_returns=revealed,
+        discounted_returns=np.array([episode.discounted_return(gamma) for episode in played]),
         lengths=np.array([len(episode.steps) for episode in played]),
     )
 

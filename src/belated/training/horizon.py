@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from belated.credit import Revealed
 from belated.methods import Method
 
@@ -32,9 +30,8 @@ def too_short_sighted(method: Method, latest: int) -> str | None:
 count little then, and where an episode can end early, that may look best. Set gamma=0.999, or \
 take a method that pays for steps at once (crossq-rrd, rrd).
     """
-    backbone: Any = method.backbone
-    gamma = getattr(backbone, "gamma", 1.0)
-    waits = isinstance(getattr(backbone, "credit", Revealed()), Revealed)
+    gamma = method.gamma
+    waits = isinstance(getattr(method.backbone, "credit", Revealed()), Revealed)
     if not waits or latest * (1 - gamma) <= 1 + 1e-9:  # 1 − 0.99 is a little more than 0.01
         return None
     enough = f"{1 - 0.5 / latest:.{len(str(latest))}f}"

@@ -16,6 +16,7 @@ FIRST_COLUMNS = (
     "return_mean",
     "return_std",
     "revealed_return_mean",
+    "discounted_return_mean",
     "length_mean",
     "train_return_mean",
     "train_revealed_return_mean",
