@@ -52,6 +52,14 @@ def test_a_run_is_trained_evaluated_credited_and_resumed(
     assert len(outcome["returns"]) == 2
     assert outcome["return_mean"] == pytest.approx(outcome["revealed_return_mean"])
 
+    evaluated = [row.split(",") for row in rows if row.split(",")[1]]
+    told = evaluated[0].index("revealed_return_mean")
+    best = max(evaluated[1:], key=lambda row: float(row[told]))
+    assert main(["evaluate", str(run), "--best", "--episodes", "1", "--json"]) == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert outcome["steps"] == int(best[0])
+    assert outcome["revealed_return_mean"] == pytest.approx(float(best[told]))
+
     assert main(["credit", str(run), "--intervals", "1"]) == 0
     assert "Correlation of credit with the hidden reward" in capsys.readouterr().out
     assert (run / "credit.png").stat().st_size > 5_000

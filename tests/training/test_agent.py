@@ -17,6 +17,7 @@ from small_agents import (
     assert_same_weights,
     delayed,
     small_agent,
+    weights,
 )
 
 import belated
@@ -116,6 +117,31 @@ def test_callbacks_log_stop_and_see_the_agent(tmp_path: Path) -> None:
     assert [row["step"] for row in agent.history] == [40, 80]
     agent.learn(1_000, callback=lambda agent: agent.steps < 90)
     assert agent.steps == 90
+
+
+def test_the_agent_of_the_best_evaluation_is_kept(tmp_path: Path) -> None:
+    """The first of the best by what was revealed, in a run that goes on, too."""
+    how: dict[str, Any] = {"out": tmp_path, "eval_every": 10, "eval_episodes": 1, "log_every": 5}
+    seen: dict[int, list[Any]] = {}
+
+    def remember(agent: Agent) -> None:
+        if agent.steps % 10 == 0:
+            seen[agent.steps] = weights(agent)
+
+    def best(agent: Agent) -> int:
+        told = [row["revealed_return_mean"] for row in agent.evaluations]
+        return int(agent.evaluations[np.argmax(told)]["step"])
+
+    agent = small_agent(learning_starts=10, seed=4).learn(60, callback=remember, **how)
+    first = best(agent)
+    agent = Agent.load(tmp_path, delayed()).learn(60, callback=remember, **how)
+    kept = Agent.load(tmp_path / "best", delayed())
+    assert kept.steps == best(agent) < 120
+    assert first <= 60
+    for a, b in zip(weights(kept), seen[kept.steps], strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert kept.evaluations[-1]["step"] == kept.steps
+    assert kept.evaluate(1).revealed_return_mean == kept.evaluations[-1]["revealed_return_mean"]
 
 
 def test_a_run_folder_holds_progress_and_checkpoint(tmp_path: Path) -> None:

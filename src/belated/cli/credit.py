@@ -23,6 +23,7 @@ def credit(
     seed: int = 0,
     intervals: int = 3,
     out: Path | None = None,
+    best: bool = False,
     trust: bool = False,
 ) -> int:
     """Say which steps of an episode earned the reward.
@@ -40,12 +41,13 @@ def credit(
         seed: Seeds the episode.
         intervals: How many intervals to print; the picture and credit.csv hold all of them.
         out: Where to write credit.png and credit.csv. None: to the run folder.
+        best: Take the agent of the best evaluation, not the last one.
         trust: Allow to import the modules that the run's settings name, such as the
             environment's. Say so only if you know where the folder comes from.
     """
     non_negative_int(seed, "--seed")
     positive_int(intervals, "--intervals")
-    agent = load_run(folder, trust)
+    agent = load_run(folder, trust, best)
     settings = read_settings(folder)
     episode = agent.play(seed=seed, env=agent.env)
     values = agent.credit(episode)

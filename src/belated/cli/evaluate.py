@@ -17,6 +17,7 @@ def evaluate(
     /,
     episodes: int = 10,
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = False,
+    best: bool = False,
     trust: bool = False,
 ) -> int:
     """Play episodes with a run's policy.
@@ -28,16 +29,18 @@ def evaluate(
     Examples:
         belated evaluate runs/mine
         belated evaluate runs/mine --episodes 100 --json
+        belated evaluate runs/mine --best
 
     Args:
         folder: The run folder, as `belated train` leaves it.
         episodes: How many episodes to play.
         json_output: Print JSON, with the return of each episode.
+        best: Take the agent of the best evaluation, not the last one.
         trust: Allow to import the modules that the run's settings name, such as the
             environment's. Say so only if you know where the folder comes from.
     """
     positive_int(episodes, "--episodes")
-    agent = load_run(folder, trust)
+    agent = load_run(folder, trust, best)
     outcome = agent.evaluate(episodes, env=agent.env)
     summary = {"steps": agent.steps, "episodes": episodes} | outcome.summary()
     if json_output:

@@ -20,7 +20,7 @@ def export(
 
     Examples:
         belated export runs/mine policy.npz
-        belated export runs/mine policy.onnx
+        belated export runs/mine/best policy.onnx
 
     Args:
         run: A run folder or a saved agent.

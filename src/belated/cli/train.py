@@ -62,8 +62,9 @@ def train(config: tyro.conf.OmitArgPrefixes[Train]) -> int:
     """Learn a task and leave a run folder behind.
 
     The folder holds config.json (all settings), progress.csv (a row for each evaluation and each
-    log) and checkpoint/ (the agent). Ctrl-C and SIGTERM stop between two steps, after saving;
-    --resume continues from there. `belated methods` and `belated tasks` list what there is.
+    log), checkpoint/ (the agent) and best/ (the agent of the best evaluation). Ctrl-C and SIGTERM
+    stop between two steps, after saving; --resume continues from there. `belated methods` and
+    `belated tasks` list what there is.
 
     Examples:
         belated train --env belated/PointReach-v0 --steps 40000 --out run

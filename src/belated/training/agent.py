@@ -186,8 +186,9 @@ class Agent:
             callback: a `Callback`, a function of the agent that may return False, or a list.
             progress_bar: show steps per second, the last return and the time left; lines instead of
                 a bar where there is no terminal.
-            out: a run folder, for ``config.json``, ``progress.csv`` and ``checkpoint/``. Then there
-                are evaluations, one of them at the end; an `Evaluate` among the callbacks says how.
+            out: a run folder, for ``config.json``, ``progress.csv``, ``checkpoint/``, and ``best/``
+                with the agent of the best evaluation. Then there are evaluations, one of them at
+                the end; an `Evaluate` among the callbacks says how, and what is kept.
             eval_every: how many steps lie between two evaluations (5,000), also without ``out``.
             eval_episodes: how many episodes an evaluation has (10).
             eval_env: where to evaluate; by default another environment like the agent's.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -13,6 +14,10 @@ from belated.training.interrupt import Interrupted
 
 if TYPE_CHECKING:
     from belated.training.agent import Agent
+
+
+_BEST_BY = "revealed_return_mean"
+"""What there is to know for whom rewards are late: the per-step reward may be hidden."""
 
 
 class Callback:
@@ -80,15 +85,23 @@ class Evaluate(Every):
         episodes: how many episodes an evaluation has.
         env: where to evaluate; by default another environment like the agent's.
         at_end: whether to evaluate at the end too.
+        best: a folder for the best agent so far, if it is to be kept: the one to whom most reward
+            was revealed. It is saved without its replay, for `belated.Agent.load`.
     """
 
     def __init__(
-        self, every: int = 5_000, episodes: int = 10, env: Any = None, at_end: bool = False
+        self,
+        every: int = 5_000,
+        episodes: int = 10,
+        env: Any = None,
+        at_end: bool = False,
+        best: str | Path | None = None,
     ) -> None:
         super().__init__(every)
         self.episodes = positive_int(episodes, "The number of episodes of an evaluation")
         self.env = env
         self.at_end = at_end
+        self.best = None if best is None else Path(best)
 
     def check(self, agent: Agent) -> None:
         """Make the environment now, if it has to be made."""
@@ -106,7 +119,7 @@ class Evaluate(Every):
             self.act(agent)
 
     def act(self, agent: Agent) -> None:
-        """Evaluate and log."""
+        """Evaluate, log, and keep the agent if it is the best so far."""
         started = time.monotonic()
         try:
             with agent.interrupt.at_once():
@@ -114,7 +127,10 @@ class Evaluate(Every):
         except Interrupted:
             agent.interrupt.left_evaluation = True  # it is made up for when the run goes on
             return
+        highest = max((row[_BEST_BY] for row in agent.evaluations), default=-math.inf)
         agent.log(summary, not_learning=time.monotonic() - started)
+        if self.best is not None and summary[_BEST_BY] > highest:
+            agent.save(self.best)
 
     def make_up(self, agent: Agent) -> None:
         """Evaluate now if the last evaluation was left in the middle."""

@@ -24,7 +24,14 @@ from belated.training.lock import locked
 from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer, has_rows
 from belated.training.naming import name_of
 from belated.training.recipes import recipe_of, usual_recipe
-from belated.training.settings import CONFIG, PROGRESS, RunSettings, WriteConfig, read_settings
+from belated.training.settings import (
+    BEST,
+    CONFIG,
+    PROGRESS,
+    RunSettings,
+    WriteConfig,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from belated.training.agent import Agent
@@ -102,7 +109,8 @@ class Options:
                 return [EvaluateAtEnd(theirs[-1])]
         env = theirs[-1].env if self.eval_env is None and theirs else self.eval_env
         often = filled.eval_every, filled.eval_episodes
-        return [Evaluate(*often, env, at_end=True)]
+        best = None if self.out is None else self.out / BEST
+        return [Evaluate(*often, env, at_end=True, best=best)]
 
     def _settings(
         self, agent: Agent, filled: RunSettings, evaluation: Evaluate, goal: int

@@ -7,6 +7,7 @@ from pathlib import Path
 from belated.training import checkpoint
 from belated.training.agent import Agent
 from belated.training.settings import (
+    BEST,
     CONFIG,
     PROGRESS,
     SETTINGS,
@@ -18,6 +19,7 @@ from belated.training.settings import (
 )
 
 __all__ = [
+    "BEST",
     "CONFIG",
     "PROGRESS",
     "SETTINGS",
@@ -99,16 +101,17 @@ def require_trust(settings: RunSettings, folder: Path, trust: bool) -> None:
         )
 
 
-def load_run(folder: Path, trust: bool = False) -> Agent:
+def load_run(folder: Path, trust: bool = False, best: bool = False) -> Agent:
     """Load a run's agent with its environment.
 
     Args:
         folder: the run folder.
         trust: whether modules that its settings name may be imported.
+        best: whether to take the agent of the best evaluation, not the last one.
 
     Raises:
         ValueError: if its settings name modules and ``trust`` is False.
     """
     settings = read_settings(folder)
     require_trust(settings, folder, trust)
-    return _load(settings, folder)
+    return _load(settings, folder / BEST if best else folder)

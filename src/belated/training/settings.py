@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 CONFIG = "config.json"
 PROGRESS = "progress.csv"
+BEST = "best"
 
 
 @dataclass(frozen=True)
