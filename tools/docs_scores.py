@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -100,7 +101,7 @@ def curve_table(asked: str) -> str:
 
     ", of COLUMN" is another column of ``progress.csv`` than the mean return; with ", mean" there is
     a row for each method, the mean over its seeds, not one for each run. Where there are several
-    tasks, rows name theirs.
+    tasks, rows name theirs. Runs that have none of the numbers are left out.
     """
     names, *options = asked.split(", ")
     folder, *methods = names.split()
@@ -128,6 +129,8 @@ def curve_table(asked: str) -> str:
             labels = [len(curves)]
             curves = [[fmean(values) for values in zip(*curves, strict=True)]]
         for label, values in zip(labels, curves, strict=True):
+            if all(map(math.isnan, values)):
+                continue
             row = [f"`{method}`", str(label), *map(_number, values)]
             rows.append([task, *row] if task else row)
     header = ["method", "seeds" if averaged else "seed", *marks]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from belated.analysis.recorded import measure_recorded
     from belated.methods import METHODS, Method
     from belated.training.agent import Agent
-    from belated.training.callbacks import Callback, Checkpoint, Evaluate, StopWhen
+    from belated.training.callbacks import Callback, Checkpoint, Evaluate, KeepBest, StopWhen
     from belated.training.checkpoint import CheckpointError
     from belated.training.learner import LearningError
 
@@ -43,6 +43,7 @@ __all__ = [
     "IntervalInfo",
     "IntervalPhase",
     "IntervalSpec",
+    "KeepBest",
     "LearningError",
     "MarkIntervals",
     "Method",
@@ -70,6 +71,7 @@ _IMPORTED_LATER = {
     "Callback": "training.callbacks",
     "Checkpoint": "training.callbacks",
     "Evaluate": "training.callbacks",
+    "KeepBest": "training.callbacks",
     "StopWhen": "training.callbacks",
     "CheckpointError": "training.checkpoint",
     "LearningError": "training.learner",

@@ -86,7 +86,7 @@ class Method:
 
     @property
     def gamma(self) -> float:
-        """The discount of a step; 1 if the backbone knows of none."""
+        """The discount of a unit of time; 1 if the backbone knows of none."""
         return float(getattr(self.backbone, "gamma", 1.0))
 
 

@@ -55,10 +55,21 @@ def test_a_run_is_trained_evaluated_credited_and_resumed(
     evaluated = [row.split(",") for row in rows if row.split(",")[1]]
     told = evaluated[0].index("revealed_return_mean")
     best = max(evaluated[1:], key=lambda row: float(row[told]))
-    assert main(["evaluate", str(run), "--best", "--episodes", "1", "--json"]) == 0
+    arguments = ["evaluate", str(run), "--best", "--episodes", "1", "--json"]
+    assert main(arguments) == 0
     outcome = json.loads(capsys.readouterr().out)
     assert outcome["steps"] == int(best[0])
     assert outcome["revealed_return_mean"] == pytest.approx(float(best[told]))
+    assert main([*arguments, "--seed", "1"]) == 0
+    other = json.loads(capsys.readouterr().out)
+    assert other["steps"] == outcome["steps"]
+    assert other["returns"] != outcome["returns"]
+    assert main(["credit", str(run), "--best"]) == 0
+    assert (run / "best" / "credit.csv").is_file()
+    shutil.rmtree(run / "best")
+    capsys.readouterr()
+    assert main(arguments) == 2
+    assert "has kept no best agent" in capsys.readouterr().err
 
     assert main(["credit", str(run), "--intervals", "1"]) == 0
     assert "Correlation of credit with the hidden reward" in capsys.readouterr().out

@@ -269,6 +269,7 @@ def test_a_restored_replay_goes_on_as_the_saved_one(
     for a, b in zip(replay.in_order(9), copy.in_order(9), strict=True):
         for x, y in zip(a, b, strict=True):
             np.testing.assert_array_equal(x, y)
+    np.testing.assert_array_equal(ring.duration, copy.rings[0].duration)
 
 
 @pytest.mark.parametrize("asked", [set(), {"window"}, {"dense_reward", "mean_reward_bounds"}])
@@ -306,6 +307,13 @@ def test_memory_is_taken_when_rows_come_and_not_before() -> None:
     replay.restore(replay.state())
     assert replay.nbytes > 2**30
     assert megabytes() - before < 64
+
+
+def test_a_replay_cannot_claim_rows_that_it_does_not_have() -> None:
+    replay, rows = IntervalReplay(2**20, shape_of(3, 0)), 2**20 - 1
+    claimed = {"0.counters": np.array([0, 0, rows, rows, 0])}
+    with pytest.raises(ValueError, match="rows of a replay are missing"):
+        replay.restore(replay.state() | claimed)
 
 
 def test_a_replay_too_small_for_a_window_is_refused() -> None:

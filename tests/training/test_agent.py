@@ -27,6 +27,7 @@ from belated.experience.batch import IntervalBatch
 from belated.experience.on_policy import OnPolicy
 from belated.methods import PPO, SAC, ReplayTraining, Rudder, find_method
 from belated.parts import override
+from belated.training.evaluation import Evaluation
 from belated.training.horizon import too_short_sighted
 
 
@@ -119,29 +120,42 @@ def test_callbacks_log_stop_and_see_the_agent(tmp_path: Path) -> None:
     assert agent.steps == 90
 
 
-def test_the_agent_of_the_best_evaluation_is_kept(tmp_path: Path) -> None:
-    """The first of the best by what was revealed, in a run that goes on, too."""
-    how: dict[str, Any] = {"out": tmp_path, "eval_every": 10, "eval_episodes": 1, "log_every": 5}
+@pytest.mark.parametrize("theirs", [False, True])
+@pytest.mark.parametrize("told", [(3, 1, 2, 3), (1, 3, 2, 0), (1, 2, 3, 3), (1, 2, 0, 4)])
+def test_the_agent_of_the_best_evaluation_is_kept(
+    told: tuple[int, ...], theirs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of the best, whoever evaluates, also if the run was stopped in between."""
     seen: dict[int, list[Any]] = {}
 
-    def remember(agent: Agent) -> None:
-        if agent.steps % 10 == 0:
-            seen[agent.steps] = weights(agent)
+    def evaluate(agent: Agent, *_: Any, **__: Any) -> Evaluation:
+        seen[agent.steps] = weights(agent)
+        value = np.array([told[agent.steps // 10 - 1]])
+        return Evaluation(-value, value, value, np.array([1]))
 
-    def best(agent: Agent) -> int:
-        told = [row["revealed_return_mean"] for row in agent.evaluations]
-        return int(agent.evaluations[np.argmax(told)]["step"])
-
-    agent = small_agent(learning_starts=10, seed=4).learn(60, callback=remember, **how)
-    first = best(agent)
-    agent = Agent.load(tmp_path, delayed()).learn(60, callback=remember, **how)
-    kept = Agent.load(tmp_path / "best", delayed())
-    assert kept.steps == best(agent) < 120
-    assert first <= 60
+    monkeypatch.setattr(Agent, "evaluate", evaluate)
+    how: dict[str, Any] = {"out": tmp_path, "log_every": 5, "eval_every": None if theirs else 10}
+    mine = [Evaluate(every=10, episodes=1)] if theirs else []
+    small_agent(learning_starts=5).learn(23, callback=mine, **how)
+    Agent.load(tmp_path, delayed()).learn(17, callback=mine, **how)
+    kept = Agent.load(tmp_path / "best")
+    assert kept.steps == 10 * (1 + told.index(max(told)))
     for a, b in zip(weights(kept), seen[kept.steps], strict=True):
         np.testing.assert_array_equal(a, b)
-    assert kept.evaluations[-1]["step"] == kept.steps
-    assert kept.evaluate(1).revealed_return_mean == kept.evaluations[-1]["revealed_return_mean"]
+
+
+def test_only_its_own_agents_are_kept(tmp_path: Path) -> None:
+    """A fresh agent replaces what another one left; a folder of other files is refused at once."""
+    first = small_agent(learning_starts=5).learn(10, out=tmp_path / "run", eval_every=10)
+    again = belated.KeepBest(tmp_path / "run" / "best")
+    other = small_agent(learning_starts=5, seed=1).learn(12, callback=again, eval_every=12)
+    assert Agent.load(again.folder).steps == other.steps != first.steps
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").touch()
+    with pytest.raises(ValueError, match="something else than a saved agent"):
+        other.learn(10, callback=belated.KeepBest(tmp_path / "mine"))
+    assert other.steps == 12
+    other.learn(1, callback=[again, lambda agent: agent.log({"return_mean": 1.0})])
 
 
 def test_a_run_folder_holds_progress_and_checkpoint(tmp_path: Path) -> None:

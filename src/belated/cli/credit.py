@@ -14,7 +14,7 @@ from rich.table import Table
 from belated.analysis.agent_figures import credit_chart
 from belated.ranges import non_negative_int, positive_int
 from belated.training.evaluation import Episode
-from belated.training.run import load_run, read_settings
+from belated.training.run import BEST, load_run, read_settings
 
 
 def credit(
@@ -40,7 +40,8 @@ def credit(
         folder: The run folder, as `belated train` leaves it.
         seed: Seeds the episode.
         intervals: How many intervals to print; the picture and credit.csv hold all of them.
-        out: Where to write credit.png and credit.csv. None: to the run folder.
+        out: Where to write credit.png and credit.csv. None: to the run folder,
+            or its best/.
         best: Take the agent of the best evaluation, not the last one.
         trust: Allow to import the modules that the run's settings name, such as the
             environment's. Say so only if you know where the folder comes from.
@@ -51,7 +52,7 @@ def credit(
     settings = read_settings(folder)
     episode = agent.play(seed=seed, env=agent.env)
     values = agent.credit(episode)
-    out = out or folder
+    out = out or (folder / BEST if best else folder)
     rewards = np.array([step.reward for step in episode.steps])
     dense = np.array([step.dense_reward for step in episode.steps])
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from belated.ranges import positive_int
+from belated.ranges import non_negative_int, optional, positive_int
 from belated.training.run import load_run
 
 
@@ -17,6 +17,7 @@ def evaluate(
     /,
     episodes: int = 10,
     json_output: Annotated[bool, tyro.conf.arg(name="json")] = False,
+    seed: int | None = None,
     best: bool = False,
     trust: bool = False,
 ) -> int:
@@ -29,19 +30,22 @@ def evaluate(
     Examples:
         belated evaluate runs/mine
         belated evaluate runs/mine --episodes 100 --json
-        belated evaluate runs/mine --best
+        belated evaluate runs/mine --best --seed 1
 
     Args:
         folder: The run folder, as `belated train` leaves it.
         episodes: How many episodes to play.
         json_output: Print JSON, with the return of each episode.
-        best: Take the agent of the best evaluation, not the last one.
+        seed: Seeds the episodes. None: those of the run's evaluations.
+        best: Take the agent of the best evaluation, not the last one. It was chosen by the
+            episodes of the run's evaluations, so other ones (--seed) tell more.
         trust: Allow to import the modules that the run's settings name, such as the
             environment's. Say so only if you know where the folder comes from.
     """
     positive_int(episodes, "--episodes")
+    optional(non_negative_int)(seed, "--seed")
     agent = load_run(folder, trust, best)
-    outcome = agent.evaluate(episodes, env=agent.env)
+    outcome = agent.evaluate(episodes, env=agent.env, seed=seed)
     summary = {"steps": agent.steps, "episodes": episodes} | outcome.summary()
     if json_output:
         print(json.dumps(summary | {"returns": outcome.returns.tolist()}))

@@ -88,6 +88,7 @@ class Ring:
         self.available = 0
         self.written = 0  # the number of the next row
         self.settled = 0  # the number of the first row that may still change
+        self.put_back = 0  # how many rows came from a file
         self.timed = False  # whether a step ever took another time than 1
         self.episode_step = 0
         self.intervals: deque[Interval] = deque()
@@ -125,7 +126,9 @@ class Ring:
     def start_episode(self) -> None:
         """Start an episode; whatever was left of an open interval is never sampled."""
         if self.episode_step > 0:
-            self.length[self._next_slot()] = 0
+            slot = self._next_slot()
+            self.length[slot] = 0
+            self.duration[slot] = 1
             self.written += 1  # keep the row of the final observation
         self.settled = self.written
         self.episode_step = 0
@@ -201,6 +204,7 @@ class Ring:
         slots = np.arange(first, first + len(records)) % self.size
         for name in _COLUMNS:
             getattr(self, name)[slots] = records[name]
+        self.put_back += len(records)
 
     def state(self) -> dict[str, Array]:
         """What is to be saved beside the settled rows."""
@@ -214,12 +218,15 @@ class Ring:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take over what `state` returned; the settled rows were put back already."""
+        there = self.written + self.put_back
         for name, value in zip(_COUNTERS, state["counters"], strict=True):
             setattr(self, name, int(value))
         unsettled = self.written + 1 - self.settled
         in_range = 0 <= self.available <= self.size and 0 < unsettled <= self.size
         if not in_range or min(self.head, self.settled, self.episode_step) < 0:
             raise ValueError("a replay's counters contradict each other.")
+        if self.settled - self.oldest > there:  # (before memory is taken for them)
+            raise ValueError("rows of a replay are missing.")
         rest = np.ascontiguousarray(state["rest"]).view(self.record_type).reshape(-1)
         if len(rest) != unsettled:
             raise ValueError(f"a replay has {len(rest)} open rows instead of {unsettled}.")

@@ -188,7 +188,7 @@ class Agent:
                 a bar where there is no terminal.
             out: a run folder, for ``config.json``, ``progress.csv``, ``checkpoint/``, and ``best/``
                 with the agent of the best evaluation. Then there are evaluations, one of them at
-                the end; an `Evaluate` among the callbacks says how, and what is kept.
+                the end; an `Evaluate` among the callbacks says how.
             eval_every: how many steps lie between two evaluations (5,000), also without ``out``.
             eval_episodes: how many episodes an evaluation has (10).
             eval_env: where to evaluate; by default another environment like the agent's.
@@ -322,21 +322,25 @@ class Agent:
             )
         export(policy, Path(path))
 
-    def evaluate(self, episodes: int = 10, *, env: AnyEnv | None = None) -> Evaluation:
+    def evaluate(
+        self, episodes: int = 10, *, env: AnyEnv | None = None, seed: int | None = None
+    ) -> Evaluation:
         """Play episodes with the deterministic policy, on an environment apart from training's.
 
         Args:
             episodes: how many.
             env: where to play; by default another environment like the agent's.
+            seed: of the episodes; by default the agent's, so that they are the same every time.
         """
         episodes = positive_int(episodes, "episodes")
+        seed = self.seed if seed is None else non_negative_int(seed, "The seed")
         env = self.evaluation_env(env)
         return evaluate(
             env,
             self.learner.mode,
             self.spaces,
             episodes=episodes,
-            seed=self.seed,
+            seed=seed,
             gamma=self.method.gamma,
         )
 

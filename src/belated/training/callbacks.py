@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from belated.ranges import positive, positive_int
+from belated.training import checkpoint
 from belated.training.interrupt import Interrupted
 
 if TYPE_CHECKING:
     from belated.training.agent import Agent
-
-
-_BEST_BY = "revealed_return_mean"
-"""What there is to know for whom rewards are late: the per-step reward may be hidden."""
 
 
 class Callback:
@@ -28,6 +25,9 @@ class Callback:
 
     def on_start(self, agent: Agent) -> None:
         """Learning begins, or goes on."""
+
+    def make_up(self, agent: Agent) -> None:
+        """A run goes on: do what was left in the middle when it was stopped."""
 
     def on_step(self, agent: Agent) -> bool | None:
         """The agent has taken a step in each environment and learned from it."""
@@ -85,23 +85,15 @@ class Evaluate(Every):
         episodes: how many episodes an evaluation has.
         env: where to evaluate; by default another environment like the agent's.
         at_end: whether to evaluate at the end too.
-        best: a folder for the best agent so far, if it is to be kept: the one to whom most reward
-            was revealed. It is saved without its replay, for `belated.Agent.load`.
     """
 
     def __init__(
-        self,
-        every: int = 5_000,
-        episodes: int = 10,
-        env: Any = None,
-        at_end: bool = False,
-        best: str | Path | None = None,
+        self, every: int = 5_000, episodes: int = 10, env: Any = None, at_end: bool = False
     ) -> None:
         super().__init__(every)
         self.episodes = positive_int(episodes, "The number of episodes of an evaluation")
         self.env = env
         self.at_end = at_end
-        self.best = None if best is None else Path(best)
 
     def check(self, agent: Agent) -> None:
         """Make the environment now, if it has to be made."""
@@ -119,7 +111,7 @@ class Evaluate(Every):
             self.act(agent)
 
     def act(self, agent: Agent) -> None:
-        """Evaluate, log, and keep the agent if it is the best so far."""
+        """Evaluate and log."""
         started = time.monotonic()
         try:
             with agent.interrupt.at_once():
@@ -127,10 +119,7 @@ class Evaluate(Every):
         except Interrupted:
             agent.interrupt.left_evaluation = True  # it is made up for when the run goes on
             return
-        highest = max((row[_BEST_BY] for row in agent.evaluations), default=-math.inf)
         agent.log(summary, not_learning=time.monotonic() - started)
-        if self.best is not None and summary[_BEST_BY] > highest:
-            agent.save(self.best)
 
     def make_up(self, agent: Agent) -> None:
         """Evaluate now if the last evaluation was left in the middle."""
@@ -151,6 +140,62 @@ class EvaluateAtEnd(Evaluate):
 
     def make_up(self, agent: Agent) -> None:
         """There is nothing to make up for."""
+
+
+class KeepBest(Callback):
+    """Keeps the agent of the evaluation in which most reward was revealed.
+
+    It is saved without its replay, for `belated.Agent.load`. Run folders have one, in ``best/``.
+    What counts is what was revealed, as that is all there is to know where the reward of each step
+    is hidden.
+
+    Args:
+        folder: where to; an agent that has learned nothing yet replaces what another one left.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._seen, self._highest = 0, -math.inf
+
+    def check(self, agent: Agent) -> None:
+        """Refuse a folder that holds something else."""
+        checkpoint.require_own(self.folder)
+
+    def on_start(self, agent: Agent) -> None:
+        """Look at what was kept so far."""
+        self._seen, self._highest = len(agent.history), -math.inf
+        if agent.steps > 0 and checkpoint.exists(self.folder):
+            kept = checkpoint.Reader(checkpoint.find(self.folder)).journal()["rows"]
+            self._highest = max(map(_told, kept), default=-math.inf)
+
+    def make_up(self, agent: Agent) -> None:
+        """Look at what was made up for."""
+        self._look(agent)
+
+    def on_step(self, agent: Agent) -> bool | None:
+        """Look at the evaluations since the last step."""
+        self._look(agent)
+        return None
+
+    def on_goal(self, agent: Agent) -> None:
+        """Look at the evaluation at the end."""
+        self._look(agent)
+
+    def _look(self, agent: Agent) -> None:
+        if len(agent.history) == self._seen:
+            return
+        told = max(map(_told, agent.history[self._seen :]))
+        self._seen = len(agent.history)
+        if told > self._highest:
+            started = time.monotonic()
+            agent.save(self.folder)
+            self._highest = told
+            agent.journal.leave_out(time.monotonic() - started)
+
+
+def _told(row: Mapping[str, float]) -> float:
+    """How much reward an evaluation revealed; −∞ for other rows."""
+    return row.get("revealed_return_mean", -math.inf)
 
 
 class Log(Every):

@@ -87,10 +87,7 @@ def write(
         ValueError: if the folder holds anything else than a checkpoint.
         OSError: if the disk is full, or cannot be written to.
     """
-    if folder.exists() and not (folder / MANIFEST).is_file() and not _is_own(folder):
-        raise ValueError(
-            f"{folder} holds something else than a saved agent; choose another folder."
-        )
+    require_own(folder)
     folder.mkdir(parents=True, exist_ok=True)
     generation = 1 + max((_generation_of(path.name) for path in folder.iterdir()), default=-1)
     files: dict[str, dict[str, Any]] = {}
@@ -124,6 +121,18 @@ def write(
     }
     digest = _commit(folder, document)
     return Checkpoint(folder.resolve(), digest, generation, rows)
+
+
+def require_own(folder: Path) -> None:
+    """Refuse a folder that holds anything else than a checkpoint.
+
+    Raises:
+        ValueError: if it does.
+    """
+    if folder.exists() and not (folder / MANIFEST).is_file() and not _is_own(folder):
+        raise ValueError(
+            f"{folder} holds something else than a saved agent; choose another folder."
+        )
 
 
 def forget_replay(folder: Path) -> None:

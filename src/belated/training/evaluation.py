@@ -39,7 +39,7 @@ class Episode:
         return float(sum(step.dense_reward for step in self.steps))
 
     def discounted_return(self, gamma: float) -> float:
-        """What was revealed, discounted to the episode's start: what a method maximises."""
+        """What was revealed, discounted by the time before it."""
         durations = np.array([0.0, *(step.duration for step in self.steps[:-1])])
         rewards = np.array([step.reward for step in self.steps])
         return float(rewards @ gamma ** np.cumsum(durations))
@@ -78,7 +78,7 @@ class Evaluation:
 
     @property
     def discounted_return_mean(self) -> float:
-        """The mean of the same, discounted: what the method maximises."""
+        """The mean of the same, discounted."""
         return float(self.discounted_returns.mean())
 
     @property
@@ -88,8 +88,14 @@ class Evaluation:
 
     def summary(self) -> dict[str, float]:
         """The means that are logged."""
-        names = ["return_mean", "return_std", "revealed_return_mean", "discounted_return_mean"]
-        return {name: getattr(self, name) for name in [*names, "length_mean"]}
+        names = (
+            "return_mean",
+            "return_std",
+            "revealed_return_mean",
+            "discounted_return_mean",
+            "length_mean",
+        )
+        return {name: getattr(self, name) for name in names}
 
 
 def play_episode(env: AnyEnv, policy: Policy, spaces: Spaces, seed: int) -> Episode:

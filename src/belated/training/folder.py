@@ -19,7 +19,14 @@ from belated.envs.layers import layers
 from belated.parts import to_json
 from belated.ranges import checked, one_of, optional, positive, positive_int
 from belated.training import checkpoint
-from belated.training.callbacks import Callback, Checkpoint, Evaluate, EvaluateAtEnd, Log
+from belated.training.callbacks import (
+    Callback,
+    Checkpoint,
+    Evaluate,
+    EvaluateAtEnd,
+    KeepBest,
+    Log,
+)
 from belated.training.lock import locked
 from belated.training.logging import CSVWriter, TensorBoardWriter, WandbWriter, Writer, has_rows
 from belated.training.naming import name_of
@@ -82,12 +89,12 @@ class Options:
         if self.out is None:
             return [*evaluations, *own, *log]
         often = filled.checkpoint_every, filled.checkpoint_minutes
-        saving = Checkpoint(self.out / "checkpoint", *often)
+        saving = [KeepBest(self.out / BEST), Checkpoint(self.out / "checkpoint", *often)]
         describing: list[Callback] = []
         if not any(isinstance(each, WriteConfig) for each in own):
             settings = self._settings(agent, filled, evaluations[0], goal)
             describing = [WriteConfig(self.out, settings)]
-        return [*evaluations, *describing, *own, *log, saving]
+        return [*evaluations, *describing, *own, *log, *saving]
 
     def _filled(self, agent: Agent) -> RunSettings:
         """What is asked for; where nothing was said, what the run had before, or the defaults."""
@@ -109,8 +116,7 @@ class Options:
                 return [EvaluateAtEnd(theirs[-1])]
         env = theirs[-1].env if self.eval_env is None and theirs else self.eval_env
         often = filled.eval_every, filled.eval_episodes
-        best = None if self.out is None else self.out / BEST
-        return [Evaluate(*often, env, at_end=True, best=best)]
+        return [Evaluate(*often, env, at_end=True)]
 
     def _settings(
         self, agent: Agent, filled: RunSettings, evaluation: Evaluate, goal: int

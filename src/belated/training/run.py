@@ -114,4 +114,8 @@ def load_run(folder: Path, trust: bool = False, best: bool = False) -> Agent:
     """
     settings = read_settings(folder)
     require_trust(settings, folder, trust)
-    return _load(settings, folder / BEST if best else folder)
+    if not best:
+        return _load(settings, folder)
+    if not checkpoint.exists(folder / BEST):
+        raise ValueError(f"{folder} has kept no best agent; without --best the last one is taken.")
+    return _load(settings, folder / BEST)

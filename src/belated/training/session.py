@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from belated.training import checkpoint
-from belated.training.callbacks import Callback, Evaluate
+from belated.training.callbacks import Callback
 from belated.training.folder import Options, alone_in, is_run_of, writers_of
 from belated.training.interrupt import deferred_interrupt
 from belated.training.learner import LearningError
@@ -54,8 +54,7 @@ class Session:
             agent.loop.start()
             with deferred_interrupt() as agent.interrupt:
                 for each in self.callbacks if goes_on else []:
-                    if isinstance(each, Evaluate):
-                        each.make_up(agent)
+                    each.make_up(agent)
                 self._run(goal)
                 for each in self.callbacks:
                     if not agent.interrupt.requested:
