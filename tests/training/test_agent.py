@@ -158,6 +158,23 @@ def test_only_its_own_agents_are_kept(tmp_path: Path) -> None:
     other.learn(1, callback=[again, lambda agent: agent.log({"return_mean": 1.0})])
 
 
+def test_what_an_agent_reached_elsewhere_is_not_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluated at 9 before it has a folder, then at 2, and at 3 when the run goes on."""
+    told = iter([9, 2, 3])
+
+    def evaluate(*_: Any, **__: Any) -> Evaluation:
+        value = np.array([next(told)])
+        return Evaluation(value, value, value, np.array([1]))
+
+    monkeypatch.setattr(Agent, "evaluate", evaluate)
+    agent = small_agent(learning_starts=5).learn(10, eval_every=10)
+    agent.learn(10, out=tmp_path, eval_every=10)
+    Agent.load(tmp_path, delayed()).learn(10, out=tmp_path)
+    assert Agent.load(tmp_path / "best").steps == 30
+
+
 def test_a_run_folder_holds_progress_and_checkpoint(tmp_path: Path) -> None:
     agent = small_agent()
     how: dict[str, Any] = {"out": tmp_path, "eval_every": 25, "eval_episodes": 2}

@@ -166,7 +166,8 @@ class KeepBest(Callback):
         self._seen, self._highest = len(agent.history), -math.inf
         if agent.steps > 0 and checkpoint.exists(self.folder):
             kept = checkpoint.Reader(checkpoint.find(self.folder)).journal()["rows"]
-            self._highest = max(map(_told, kept), default=-math.inf)
+            told = (_told(row) for row in reversed(kept))  # its own evaluation is the last one
+            self._highest = next((value for value in told if value > -math.inf), -math.inf)
 
     def make_up(self, agent: Agent) -> None:
         """Look at what was made up for."""
