@@ -62,7 +62,7 @@ format: $(INSTALLED)  ## let ruff format the code
 docs: $(DOCS_INSTALLED)  ## build the documentation into site/, for a browser without a network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # (with --quiet it would not be)
 
-docs-tables: $(INSTALLED)  ## fill in the tables and numbers in README and docs from results/
+docs-tables: $(INSTALLED)  ## fill in the tables, numbers and pictures in README and docs from results/
 	$(BIN)/python tools/docs_tables.py
 
 docs-check: docs  ## build it, and look for anything that it would load from elsewhere

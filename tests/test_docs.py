@@ -84,6 +84,46 @@ def test_tables_are_those_of_the_runs() -> None:
         assert tables.filled(text) == text, f"make docs-tables fills in {page}"
 
 
+def test_pictures_are_those_of_the_runs() -> None:
+    pages, pictures = tool("docs_tables").pages(), tool("docs_pictures")
+    shown = [picture for page in pages for picture in pictures.pictures(page)]
+    assert shown
+    for picture in shown:
+        assert picture.is_current(), f"make docs-tables draws {picture.path}"
+
+
+def test_a_picture_knows_what_it_was_drawn_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures = tool("docs_pictures")
+    monkeypatch.setattr(pictures, "ROOT", tmp_path)
+    runs = [made("a", 0, return_mean=[1.0, 2.0]), made("b", 0, return_mean=[3.0, 4.0])]
+    monkeypatch.setattr(pictures, "runs_of", lambda *folders: runs)
+    picture = pictures.Picture.of("p.png f a=ours")
+    assert [run.method for run in picture.runs()] == ["ours"]
+    assert not picture.is_current()
+    picture.draw()
+    assert picture.is_current()
+    assert not pictures.Picture.of("p.png f a=yours").is_current()
+    runs[1] = made("b", 0, return_mean=[3.0, 5.0])  # which is not in it
+    assert picture.is_current()
+    runs[0] = made("a", 0, return_mean=[1.0, 3.0])
+    assert not picture.is_current()
+    with pytest.raises(ValueError, match="no runs of typo"):
+        pictures.Picture.of("p.png f typo").runs()
+    with pytest.raises(ValueError, match="no option 'over miles'"):
+        pictures.Picture.of("p.png f a, over miles")
+    page = tmp_path / "page.md"
+    page.write_text("<!-- picture: p.png f a -->\n![What it shows](p.png)\n")
+    assert [found.path for found in pictures.pictures(page)] == [tmp_path / "p.png"]
+    page.write_text("<!-- picture: p.png f a -->\n![What it shows](q.png)\n")
+    with pytest.raises(ValueError, match=r"shows q\.png"):
+        list(pictures.pictures(page))
+    page.write_text("<!-- picture: p.png f a -->\n\n![What it shows](p.png)\n")
+    with pytest.raises(ValueError, match="right below"):
+        list(pictures.pictures(page))
+
+
 def test_a_table_says_what_the_runs_say() -> None:
     asked = "crossq crossq-hc-singleton, each seed"
     row = tool("docs_scores").score_table(asked).splitlines()[-1]

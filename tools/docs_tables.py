@@ -27,6 +27,7 @@ that begins a line would end the paragraph):
 
 `docs_scores`, `docs_claims`, `docs_speeds`, `docs_examples`, `docs_numbers` and `credit` say what
 each of them is; `readme` is the first table under a heading of README.md, for a page of docs/.
+Pictures (`docs_pictures`) are drawn again if their runs have changed.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from credit import credit_table
 from docs_claims import claims_table, comparison_table
 from docs_examples import seeds_table, truth_table
 from docs_numbers import score_span, span, value
+from docs_pictures import pictures
 from docs_scores import RESULTS, ROOT, curve_table, difference_table, score_table
 from docs_speeds import clock_table, ratio_table, scaling_table, throughput_table
 
@@ -93,13 +95,19 @@ def filled(text: str) -> str:
 
 
 def main() -> int:
-    """Write the tables, or with --check say which pages are out of date."""
+    """Write tables and pictures, or with --check say which pages and files are out of date."""
     late = [page for page in pages() if filled(page.read_text()) != page.read_text()]
+    shown = {picture.path: picture for page in pages() for picture in pictures(page)}
+    stale = [picture for picture in shown.values() if not picture.is_current()]
+    for path in (*late, *(picture.path for picture in stale)):
+        print(path.relative_to(ROOT))
+    if "--check" in sys.argv:
+        return 1 if late or stale else 0
     for page in late:
-        print(page.relative_to(ROOT))
-        if "--check" not in sys.argv:
-            page.write_text(filled(page.read_text()))
-    return 1 if late and "--check" in sys.argv else 0
+        page.write_text(filled(page.read_text()))
+    for picture in stale:
+        picture.draw()
+    return 0
 
 
 if __name__ == "__main__":
