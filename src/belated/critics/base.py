@@ -69,8 +69,10 @@ class Critic(eqx.Module):
 class CriticConfig(Protocol):
     """A recipe for critics, as it stands in the table of methods: a frozen dataclass."""
 
-    needs: ClassVar[Needs]
-    """The optional fields of a batch that its critics look at."""
+    @property
+    def needs(self) -> Needs:
+        """The optional fields of a batch that its critics look at."""
+
     tells_credit: ClassVar[bool]
     """Whether its critics say which steps earned the reward."""
 
