@@ -194,15 +194,11 @@ def history_value(history: Any, steps: Any) -> Any:
     return total
 
 
-def histories(
-    batch: IntervalBatch, shape: ProblemShape, outcomes: bool = False
-) -> list[tuple[Any, Any, Any]]:
+def histories(batch: IntervalBatch, shape: ProblemShape) -> list[tuple[Any, Any, Any]]:
     """The real steps before each step, before the one that follows it, and of the whole window."""
     found = []
     for row, (position, length) in enumerate(zip(batch.position, batch.length, strict=True)):
         steps, real = np.float64(batch.window[:, row]), batch.window_mask[:, row] > 0
-        if outcomes:
-            steps = np.append(steps, changes(batch, row, shape.overlap + length - 1), axis=1)
         before, after, whole = (
             steps[: shape.overlap + t][real[: shape.overlap + t]]  # type: ignore[index]
             for t in (position, position + 1, length)
@@ -213,16 +209,6 @@ def histories(
             moved[:, OBSERVATION - 1] = np.arange(-shape.overlap, 0) / shape.max_length
             after = moved[real[last]]
         found.append((before, after, whole))
-    return found
-
-
-def changes(batch: IntervalBatch, row: int, last: int) -> Any:
-    """What each step of a window changed, up to its last one: (W, D − 1), the rest is 0."""
-    found = np.zeros((len(batch.window), OBSERVATION - 1))
-    for place in range(last + 1):
-        then = batch.window_end[row] if place == last else batch.window[place + 1, row]
-        now = batch.window[place, row]
-        found[place] = np.float64(then[: OBSERVATION - 1]) - np.float64(now[: OBSERVATION - 1])
     return found
 
 

@@ -172,6 +172,8 @@ def test_a_table_of_curves_says_what_the_runs_say() -> None:
         for task in ("HalfCheetah", "Hopper")
         for method in ("crossq-oracle", "oracle")
     ]
+    one = scores.curve_table("crossq crossq-oracle oracle, on Hopper-sum-n20, at 100k, mean")
+    assert [line.removeprefix("| Hopper ") for line in several[4:]] == one.splitlines()[2:]
     with pytest.raises(ValueError, match="no option 'median'"):
         scores.curve_table("crossq-ablation lambda-5, at 40k, median")
     with pytest.raises(ValueError, match="no runs of typo"):

@@ -101,22 +101,25 @@ def curve_table(asked: str) -> str:
 
     ", of COLUMN" is another column of ``progress.csv`` than the mean return; with ", mean" there is
     a row for each method, the mean over its seeds, not one for each run. Where there are several
-    tasks, rows name theirs. Runs that have none of the numbers are left out.
+    tasks, rows name theirs; ", on TASK" leaves out the others. Runs that have none of the numbers
+    are left out.
     """
     names, *options = asked.split(", ")
     folder, *methods = names.split()
-    column, marks, averaged = "return_mean", [], False
+    column, marks, averaged, only = "return_mean", [], False, ""
     for option in options:
         word, *rest = option.split()
         if word == "at":
             marks = rest
         elif word == "of":
             (column,) = rest
+        elif word == "on":
+            (only,) = rest
         elif word == "mean":
             averaged = True
         else:
             raise ValueError(f"A table of curves has no option {option!r}.")
-    runs = runs_of(*folder.split("+"))
+    runs = [run for run in runs_of(*folder.split("+")) if only in ("", run.task)]
     require(methods, [run.method for run in runs], folder)
     grouped = by_task(runs)
     tasks = _short([*grouped]) if len(grouped) > 1 else [""]

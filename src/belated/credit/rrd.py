@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from belated.critics.windows import following_observations
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch, Needs
 from belated.experience.step import ProblemShape
@@ -48,7 +47,9 @@ class RewardNetwork(eqx.Module):
         length, end = batch.length[:intervals], batch.window_end[:intervals]
         observation, action = self.shape.split(window)
         places = jnp.arange(len(window))[:, None]
-        following = following_observations(observation, mask, end)
+        last = jnp.max(jnp.where(mask > 0, places, 0), axis=0)
+        following = jnp.concatenate([observation[1:], end[None]])
+        following = jnp.where((places == last)[:, :, None], end, following)
         return self.inputs(observation, action, following), mask * (places < length)
 
 

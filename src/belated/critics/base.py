@@ -69,10 +69,8 @@ class Critic(eqx.Module):
 class CriticConfig(Protocol):
     """A recipe for critics, as it stands in the table of methods: a frozen dataclass."""
 
-    @property
-    def needs(self) -> Needs:
-        """The optional fields of a batch that its critics look at."""
-
+    needs: ClassVar[Needs]
+    """The optional fields of a batch that its critics look at."""
     tells_credit: ClassVar[bool]
     """Whether its critics say which steps earned the reward."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ import numpy as np
 from belated.critics.action_values import ActionValue
 from belated.critics.base import Critic, CriticConfig
 from belated.critics.histories import History, HistoryConfig
-from belated.critics.windows import next_history, with_outcomes
+from belated.critics.windows import next_history
 from belated.experience.base import Metrics
 from belated.experience.batch import IntervalBatch, Needs
 from belated.experience.step import ProblemShape
@@ -32,33 +32,31 @@ class HC:
         history: the form of H.
         regularizer: λ, the weight of (H(τ_i) − r(τ_i))².
         shared: whether all critics have one H, Q_k = H + C_k, instead of one each.
-        outcomes: whether H sees what each step changed, s_{j+1} − s_j, beside (s_j, a_j). That is
-            known before the next action is chosen, so that C's gradient stays clean.
     """
 
     history: HistoryConfig
     regularizer: float
     shared: bool = False
-    outcomes: bool = False
 
+    needs: ClassVar[Needs] = frozenset({"window"})
     tells_credit: ClassVar[bool] = True
     has_preferences: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checked(self, regularizer=non_negative, shared=flag, outcomes=flag)
+        checked(self, regularizer=non_negative, shared=flag)
         if not isinstance(self.history, HistoryConfig) or isinstance(self.history, CriticConfig):
             raise ValueError(f"HC needs a function of the history, not {self.history!r}.")
-
-    @property
-    def needs(self) -> Needs:
-        """The optional fields of a batch that its critics look at."""
-        return frozenset({"window", "window_end"} if self.outcomes else {"window"})
 
     def build(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...]
     ) -> HCCritic:
         """Make a freshly initialised critic."""
-        return HCCritic(**self._term(rng, shape), current=ActionValue(rng, shape, hidden))
+        return HCCritic(
+            history=self.history.build(rng, shape),
+            regularizer=self.regularizer,
+            shape=shape,
+            current=ActionValue(rng, shape, hidden),
+        )
 
     def build_shared(
         self, rng: np.random.Generator, shape: ProblemShape, hidden: tuple[int, ...], number: int
@@ -69,7 +67,6 @@ class HC:
             history=first.history,
             regularizer=self.regularizer,
             shape=shape,
-            outcomes=self.outcomes,
             currents=tuple(critic.current for critic in (first, *others)),
         )
 
@@ -78,19 +75,9 @@ class HC:
     ) -> tuple[HistoryTerm, ...]:
         """Make the freshly initialised H of several critics, or the one of them all."""
         return tuple(
-            HistoryTerm(**self._term(rng, shape)) for _ in range(1 if self.shared else number)
+            HistoryTerm(self.history.build(rng, shape), self.regularizer, shape)
+            for _ in range(1 if self.shared else number)
         )
-
-    def _term(self, rng: np.random.Generator, shape: ProblemShape) -> dict[str, Any]:
-        """The fields of a freshly initialised `HistoryTerm`."""
-        # To H what a step changed is as if it were more of its action.
-        seen = shape._replace(action_size=shape.action_size + shape.state_size * self.outcomes)
-        return {
-            "history": self.history.build(rng, seen),
-            "regularizer": self.regularizer,
-            "shape": shape,
-            "outcomes": self.outcomes,
-        }
 
 
 class Histories(NamedTuple):
@@ -106,7 +93,6 @@ class HistoryTerm(eqx.Module):
     history: History
     regularizer: float = eqx.field(static=True)
     shape: ProblemShape = eqx.field(static=True)
-    outcomes: bool = eqx.field(static=True)
 
     def encode(self, batch: IntervalBatch) -> Histories:
         """One pass over the windows."""
@@ -115,17 +101,13 @@ class HistoryTerm(eqx.Module):
 
     def _prefixes(self, batch: IntervalBatch) -> Callable[[jax.Array], jax.Array]:
         """Return the function (B,) → (B,) from numbers of steps since t_i to H up to there."""
-        values = self.history.prefix_values(self._seen(batch).window, batch.window_mask)
+        values = self.history.prefix_values(batch.window, batch.window_mask)
         start = self.shape.overlap
         return lambda steps: jnp.take_along_axis(values, (start + steps)[None], axis=0)[0]
 
     def following(self, batch: IntervalBatch) -> jax.Array:
         """H of the next step's history: (B,), without a gradient."""
-        return self.history.value(*next_history(self._seen(batch), self.shape))
-
-    def _seen(self, batch: IntervalBatch) -> IntervalBatch:
-        """A batch with windows as H sees them."""
-        return with_outcomes(batch, self.shape) if self.outcomes else batch
+        return self.history.value(*next_history(batch, self.shape))
 
     def credit(self, batch: IntervalBatch) -> jax.Array:
         """What each step adds to H: H(τ_{t_i−c:t+1}) − H(τ_{t_i−c:t}), shape (B,)."""

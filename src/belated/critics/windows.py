@@ -9,29 +9,6 @@ from belated.experience.batch import IntervalBatch
 from belated.experience.step import ProblemShape
 
 
-def following_observations(observations: jax.Array, mask: jax.Array, end: jax.Array) -> jax.Array:
-    """What was observed after each step of windows: (W, B, D), in padding anything.
-
-    Args:
-        observations: (W, B, D), those of the steps.
-        mask: (W, B), 0 for padding.
-        end: (B, D), what was observed after each window's last step.
-    """
-    places = jnp.arange(len(observations))[:, None]
-    last = jnp.max(jnp.where(mask > 0, places, 0), axis=0)
-    following = jnp.concatenate([observations[1:], end[None]])
-    return jnp.where((places == last)[:, :, None], end, following)
-
-
-def with_outcomes(batch: IntervalBatch, shape: ProblemShape) -> IntervalBatch:
-    """A batch whose windows also tell what each step changed: (W, B, D + A + D − 1)."""
-    observations, _ = shape.split(batch.window)
-    following = following_observations(observations, batch.window_mask, batch.window_end)
-    change = shape.state_of(following) - shape.state_of(observations)
-    change *= batch.window_mask[:, :, None]
-    return batch._replace(window=jnp.concatenate([batch.window, change], axis=-1))
-
-
 def is_interval_end(batch: IntervalBatch) -> jax.Array:
     """Where a step is its interval's last: (B,)."""
     at_end: jax.Array = batch.position == batch.length - 1
