@@ -31,7 +31,7 @@ def reproduce(
     """Make a figure of the paper again.
 
     Does the runs and leaves the figure, its table and the curves in a folder. The defaults are the
-    paper's, which take days on two cores: scale them down as in the second example. Ctrl-C stops
+    paper's, which take weeks on two cores: scale them down as in the second example. Ctrl-C stops
     after saving; the same command again goes on.
 
     Examples:
